@@ -1,0 +1,59 @@
+"""hairkit: simulate, draw, fit and rig strands of hair.
+
+``import hairkit as hk`` gives the public names below. They are looked up on first use, so importing
+the package starts nothing: Taichi loads with the first `World`, trimesh with the first `Head`.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hairkit import errors as errors
+    from hairkit import motions as motions
+    from hairkit.draw.camera import Camera as Camera
+    from hairkit.errors import HairkitError as HairkitError
+    from hairkit.groom import Groom as Groom
+    from hairkit.groom import grow as grow
+    from hairkit.head import Head as Head
+    from hairkit.io.strands import Strands as Strands
+    from hairkit.io.strands import load_strands as load_strands
+    from hairkit.io.strands import save_strands as save_strands
+    from hairkit.sim.world import World as World
+    from hairkit.style import Style as Style
+    from hairkit.style import load_style as load_style
+    from hairkit.style import style_names as style_names
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "Camera": "hairkit.draw.camera",
+    "Groom": "hairkit.groom",
+    "HairkitError": "hairkit.errors",
+    "Head": "hairkit.head",
+    "Strands": "hairkit.io.strands",
+    "Style": "hairkit.style",
+    "World": "hairkit.sim.world",
+    "grow": "hairkit.groom",
+    "load_strands": "hairkit.io.strands",
+    "load_style": "hairkit.style",
+    "save_strands": "hairkit.io.strands",
+    "style_names": "hairkit.style",
+}
+_MODULES = ("errors", "motions", "shapes")
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name from its module and keep it, so that the next look-up is a plain one."""
+    if name in _HOME:
+        value = getattr(importlib.import_module(_HOME[name]), name)
+    elif name in _MODULES:
+        value = importlib.import_module(f"hairkit.{name}")
+    else:
+        raise AttributeError(f"module 'hairkit' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """Name the public names, also those that nothing has loaded yet."""
+    return sorted({*globals(), *_HOME, *_MODULES})

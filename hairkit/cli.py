@@ -1,0 +1,386 @@
+"""The command line.
+
+Bad input gives one line on stderr and exit code 2; `--debug` shows where it arose.
+"""
+
+import math
+import re
+import shutil
+import signal
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from hairkit.errors import FileError, HairkitError
+
+OUT = Console(highlight=False)
+ERR = Console(stderr=True, highlight=False)
+
+app = typer.Typer(
+    name="hairkit",
+    help="Simulate, draw, fit and rig strands of hair.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+cache_app = typer.Typer(help="Files that hairkit keeps to start faster.")
+app.add_typer(cache_app, name="cache")
+
+# Spelled out, so that --help loads nothing; a test holds it to hairkit.motions.
+MOTIONS = "jump, nod, shake, spin, still, turn, turn_and_nod, walk"
+
+BackendOption = Annotated[
+    str | None,
+    typer.Option(
+        help="cpu, cuda, vulkan or auto; by default the environment's HAIRKIT_BACKEND, else auto."
+    ),
+]
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run and exit: 0 on success, 2 on bad input, 130 on Ctrl-C, 1 on a bug of ours."""
+    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run the command line and return its exit code."""
+    words = list(arguments)
+    # Wherever it stands: people put it at the end of the line that just failed.
+    debug = "--debug" in words
+    words = [word for word in words if word != "--debug"] or ["--help"]
+    try:
+        with _terminated_as_interrupt():
+            code = app(words, prog_name="hairkit", standalone_mode=False)
+        return code if isinstance(code, int) else 0
+    except (HairkitError, typer.TyperException) as error:
+        if debug:
+            raise
+        message = error.format_message() if isinstance(error, typer.TyperException) else str(error)
+        _complain(message)
+        return 2
+    except KeyboardInterrupt:
+        _complain("interrupted; nothing was left half-written")
+        return 130
+    except BrokenPipeError:
+        # The reader of our output went away, such as `head`.
+        sys.stderr.close()
+        return 1
+    except Exception as error:
+        if debug:
+            raise
+        _complain(f"{type(error).__name__}: {error} (a bug in hairkit; --debug shows where)")
+        return 1
+
+
+def _complain(message: str) -> None:
+    line = re.sub(r"\s*\n\s*", " ", message.strip())
+    sys.stderr.write(f"hairkit: {line}\n")
+
+
+@contextmanager
+def _terminated_as_interrupt() -> Iterator[None]:
+    """Let SIGTERM unwind like Ctrl-C, so that files half-written are removed."""
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    try:
+        before = signal.signal(signal.SIGTERM, stop)
+    except ValueError:
+        # Not the main thread: whoever called us there keeps its own handlers.
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[str, int, int], None]]:
+    """Show progress bars on stderr; gives what to call with a label, steps done and steps in all."""
+    bars = Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.completed:.0f}/{task.total:.0f}"),
+        TimeRemainingColumn(),
+        console=ERR,
+        transient=True,
+        # Into a file or a pipe a bar is only noise.
+        disable=not ERR.is_terminal,
+    )
+    tasks: dict[str, Any] = {}
+
+    def show(label: str, done: int, total: int) -> None:
+        for other, task in tasks.items():
+            if other != label and bars.tasks[task].total is None:
+                bars.update(task, total=1, completed=1)
+        if label not in tasks:
+            tasks[label] = bars.add_task(label, total=total or None)
+        bars.update(tasks[label], completed=done)
+
+    with bars:
+        yield show
+
+
+def _number(option: str, value: float, low: float, high: float, unit: str = "") -> float:
+    """Return an option's value, or say what it may be."""
+    if not math.isfinite(value) or not low <= value <= high:
+        raise HairkitError(
+            f"{option}: {value:g}, expected a number from {low:g} to {high:g}{unit and ' ' + unit}"
+        )
+    return value
+
+
+def _count(option: str, value: int, low: int, high: int) -> int:
+    if not low <= value <= high:
+        raise HairkitError(f"{option}: {value}, expected a whole number from {low} to {high}")
+    return value
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from hairkit.bench import versions
+
+        typer.echo(versions())
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", is_eager=True, callback=_print_version, help="Print versions."),
+    ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show a traceback where an error arises.")
+    ] = False,
+) -> None:
+    """Take the options that come before any command."""
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for demo.png and demo.mp4.")] = Path("."),
+    backend: BackendOption = None,
+) -> None:
+    """Make a picture and a video: a real head, several styles, a turn and a gust."""
+    from hairkit.io.files import check_folder
+
+    check_folder(out)
+    from hairkit.demo import make_demo
+
+    with _progress() as progress:
+        for made in make_demo(out, backend=backend, progress=progress):
+            progress_line = f"wrote {made}"
+            ERR.log(progress_line) if ERR.is_terminal else typer.echo(progress_line)
+
+
+@app.command()
+def simulate(
+    style: Annotated[
+        str,
+        typer.Argument(metavar="STYLE|GROOM", help="A style's name, a .toml file, or an .npz."),
+    ],
+    out: Annotated[Path, typer.Option(help="The file to write: .mp4, .png or .npz.")],
+    head: Annotated[
+        str | None,
+        typer.Option(help="A head mesh, or 'sphere'; by default the head that comes with hairkit."),
+    ] = None,
+    units: Annotated[str, typer.Option(help="Of the head mesh: m, dm, cm, mm or in.")] = "m",
+    up: Annotated[str, typer.Option(help="The head mesh's upward axis: y, z, -x ...")] = "y",
+    front: Annotated[
+        str | None, typer.Option(help="The axis its face looks along; by default z, or -y.")
+    ] = None,
+    motion: Annotated[
+        str, typer.Option(help=f"{MOTIONS}, or a file of poses (.npz .npy .json .csv).")
+    ] = "turn",
+    seconds: Annotated[float, typer.Option(help="How long [s].")] = 5.0,
+    guides: Annotated[int, typer.Option(help="Simulated strands.")] = 160,
+    wind: Annotated[
+        tuple[float, float, float], typer.Option(metavar="X Y Z", help="Wind [m/s].")
+    ] = (0.0, 0.0, 0.0),
+    backend: BackendOption = None,
+    seed: Annotated[int, typer.Option(help="Of everything random in the groom.")] = 0,
+    rate: Annotated[
+        float | None, typer.Option(help="Frames a second; by default 30 for .mp4, else 60.")
+    ] = None,
+    width: Annotated[int, typer.Option(help="Of the picture [pixels].")] = 960,
+    height: Annotated[int, typer.Option(help="Of the picture [pixels].")] = 720,
+) -> None:
+    """Simulate a style on a moving head, to a video, a picture or strands."""
+    from hairkit import motions
+    from hairkit.io.files import check_output
+
+    # Everything that can be wrong is found before Taichi loads and before anything is grown.
+    endings = (".mp4", ".png", ".npz")
+    check_output(out, endings)
+    _number("--seconds", seconds, 1e-3, 3600.0, "s")
+    frames = rate if rate is not None else (30.0 if out.suffix.lower() == ".mp4" else 60.0)
+    _number("--rate", frames, 1.0, 1000.0, "frames a second")
+    _count("--guides", guides, 1, 1_000_000)
+    _count("--seed", seed, 0, 2**31 - 1)
+    _count("--width", width, 16, 8192)
+    _count("--height", height, 16, 8192)
+    for axis, part in zip("XYZ", wind, strict=True):
+        _number(f"--wind {axis}", part, -100.0, 100.0, "m/s")
+    moved = motions.motion(motion, seconds=seconds, rate=frames)
+    groom = _groom(style, head=head, units=units, up=up, front=front, guides=guides, seed=seed)
+
+    from hairkit.record import record
+
+    with _progress() as progress:
+        worst = record(
+            groom,
+            moved,
+            out,
+            backend=backend,
+            wind=wind,
+            width=width,
+            height=height,
+            progress=progress,
+        )
+    typer.echo(
+        f"wrote {out}: {len(groom.counts)} guides, {len(moved) + 1} frames, "
+        f"stretch at most {100 * worst.max_stretch:.2f} %, "
+        f"at most {1e3 * worst.max_penetration:.2f} mm deep"
+    )
+    if worst.resets:
+        ERR.print(f"hair went back to its rest pose {worst.resets} times: its state was bad")
+
+
+def _groom(
+    style: str,
+    *,
+    head: str | None,
+    units: str,
+    up: str,
+    front: str | None,
+    guides: int,
+    seed: int,
+) -> Any:
+    """Grow what `simulate` was asked for."""
+    from hairkit.groom import grow
+    from hairkit.head import Head
+    from hairkit.paths import assets_dir
+    from hairkit.style import load_style
+
+    def chosen() -> Head:
+        if head is None:
+            return Head.load(assets_dir() / "head.glb")
+        return (
+            Head.sphere() if head == "sphere" else Head.load(head, units=units, up=up, front=front)
+        )
+
+    if style.lower().endswith(".npz"):
+        from hairkit.io.strands import load_strands
+
+        return load_strands(style).regrow(head=None if head is None else chosen(), source=style)
+    return grow(load_style(style), chosen(), guides=guides, seed=seed)
+
+
+@app.command()
+def styles(
+    name: Annotated[str | None, typer.Argument(help="Print this style's file.")] = None,
+) -> None:
+    """List the styles, or print one as a style file."""
+    from hairkit.style import load_style, style_names
+
+    if name is not None:
+        typer.echo(load_style(name).to_toml(), nl=False)
+        return
+    table = Table(box=None, pad_edge=False)
+    table.add_column("style", style="bold")
+    table.add_column("length", justify="right")
+    table.add_column("hold", justify="right")
+    table.add_column("")
+    for known in style_names():
+        style = load_style(known)
+        table.add_row(known, f"{100 * style.length:.3g} cm", f"{style.hold:g}", style.description)
+    OUT.print(table)
+
+
+@app.command()
+def backends() -> None:
+    """Show which backends work here, each tried with a real kernel in a process of its own."""
+    from hairkit.backend import probe_backends
+
+    with ERR.status("trying backends"):
+        probes = probe_backends()
+    table = Table(box=None, pad_edge=False)
+    for column in ("backend", "works", "device or reason"):
+        table.add_column(column)
+    for probe in probes:
+        works = "[green]yes[/]" if probe.works else "[red]no[/]"
+        table.add_row(probe.name, works, probe.device if probe.works else probe.reason)
+    OUT.print(table)
+
+
+@app.command()
+def bench(
+    case: Annotated[
+        list[str] | None, typer.Option(help="A case by name; may be given again.")
+    ] = None,
+    backend: Annotated[
+        str | None, typer.Option(help="As elsewhere; 'all' for every one that works.")
+    ] = None,
+    json: Annotated[Path | None, typer.Option(help="Write the results to this file.")] = None,
+    compare: Annotated[
+        tuple[Path, Path] | None,
+        typer.Option(metavar="A B", help="Compare two such files instead of running."),
+    ] = None,
+    repeats: Annotated[int, typer.Option(help="Timed stretches of each case.")] = 7,
+) -> None:
+    """Time a 60 Hz step of each case, beside the seed engine's figures."""
+    from hairkit import bench as benchmarks
+    from hairkit.bench_report import print_comparison, run_and_print
+
+    if compare is not None:
+        print_comparison(OUT, *(benchmarks.load_results(path) for path in compare))
+        return
+    if json is not None:
+        from hairkit.io.files import check_output
+
+        check_output(json, (".json",))
+    _count("--repeats", repeats, 5, 1000)
+    if case:
+        cases = [benchmarks.case_named(name) for name in case]
+    else:
+        cases = [known for known in benchmarks.CASES if not known.asked]
+    with _progress() as progress:
+        results = run_and_print(OUT, cases, backend, repeats=repeats, progress=progress)
+    if json is not None:
+        benchmarks.save_results(results, json)
+        typer.echo(f"wrote {json}")
+
+
+@cache_app.command("clear")
+def cache_clear() -> None:
+    """Remove compiled kernels, distance grids and probe results; they are made again on demand."""
+    from hairkit.paths import cache_dir
+
+    folder = cache_dir()
+    removed = 0
+    # Only what hairkit itself put there: HAIRKIT_CACHE may name a folder that holds more.
+    for pattern in ("taichi-*", "grids", "probe-*.json"):
+        for path in folder.glob(pattern):
+            files = (
+                [file for file in path.rglob("*") if file.is_file()] if path.is_dir() else [path]
+            )
+            removed += sum(file.stat().st_size for file in files)
+            try:
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+            except OSError as error:
+                raise FileError(f"{path}: cannot be removed ({error.strerror})") from error
+    typer.echo(f"removed {removed / 1e6:.1f} MB from {folder}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,364 @@
+"""Kernels that make drawn hairs out of guides: frames along the guides, then the hairs round them.
+
+Threads go over (hair, point) with the point fastest, in the loop and in memory alike: neighbouring
+threads of a GPU then read and write neighbouring rows, and a CPU thread walks along one hair.
+Positions are f32, relative to the picture's origin.
+"""
+
+from hairkit.backend import ti
+from hairkit.draw.scatter import (
+    CUT,
+    DROP_X,
+    DROP_Y,
+    DROP_Z,
+    GATHER,
+    HAIR_PHASE,
+    LEAN,
+    LOCK_PHASE,
+    LOCK_X,
+    LOCK_Y,
+    OFFSET_X,
+    OFFSET_Y,
+    WILD,
+)
+
+# Where each number is in the array `hair` that a head's launches take.
+SHIFT = 0
+"""Guide points to picture: what is added to them, 3 numbers [m]."""
+HEAD = 3
+"""Head frame to picture: rotation row by row, then translation, 12 numbers."""
+BODY = 15
+"""Body frame to picture, as HEAD."""
+CLUMP, FRIZZ, COIL, COIL_RADIUS, ZIGZAG, DEFINITION, MARGIN, LENGTH = range(27, 35)
+LIGHT_RIGHT, LIGHT_UP, LIGHT_TOWARD = 35, 38, 41
+"""Axes of the light's grid in the world, 3 numbers each."""
+SHAPES = 44
+"""Two shapes, head and body, SHAPE_SIZE numbers each."""
+SHAPE_SIZE = 10
+"""A kind (0 nothing, 1 sphere, 2 grid), centre or origin (3), radius or cell, grid's outer margin."""
+HAIR_NUMBERS = SHAPES + 2 * SHAPE_SIZE
+
+BOX_STEP = 1e-4
+"""Boxes are kept in whole steps [m], so that integer atomics give the same box in any order."""
+
+ROOT_FADE = 0.02
+"""Distance from the root over which a hair leaves the scalp's plane and may lie on other hair [m]."""
+
+TAU = 6.283185307179586
+
+
+@ti.func
+def triple(hair: ti.template(), at: ti.i32):
+    """Return three numbers as a vector."""
+    return ti.Vector([hair[at], hair[at + 1], hair[at + 2]])
+
+
+@ti.func
+def turn(hair: ti.template(), at: ti.i32, v):
+    """Rotate a vector from a frame to the world."""
+    return ti.Vector(
+        [
+            hair[at] * v[0] + hair[at + 1] * v[1] + hair[at + 2] * v[2],
+            hair[at + 3] * v[0] + hair[at + 4] * v[1] + hair[at + 5] * v[2],
+            hair[at + 6] * v[0] + hair[at + 7] * v[1] + hair[at + 8] * v[2],
+        ]
+    )
+
+
+@ti.func
+def turn_back(hair: ti.template(), at: ti.i32, v):
+    """Rotate a vector from the world to a frame."""
+    return ti.Vector(
+        [
+            hair[at] * v[0] + hair[at + 3] * v[1] + hair[at + 6] * v[2],
+            hair[at + 1] * v[0] + hair[at + 4] * v[1] + hair[at + 7] * v[2],
+            hair[at + 2] * v[0] + hair[at + 5] * v[1] + hair[at + 8] * v[2],
+        ]
+    )
+
+
+@ti.func
+def unit(v):
+    """Return a vector of length one; a zero vector stays zero."""
+    return v / ti.sqrt(ti.max(v.dot(v), 1e-20))
+
+
+@ti.kernel
+def carry_frames(
+    # layout
+    strand_first: ti.i32,
+    strand_count: ti.i32,
+    own_first: ti.i32,
+    slot: ti.i32,
+    # control
+    hair: ti.types.ndarray(dtype=ti.f32, ndim=1),
+    # model
+    guide_start: ti.template(),
+    guide_count: ti.template(),
+    strand_frame: ti.template(),
+    # state in
+    guide_point: ti.template(),
+    # out
+    guide_side_out: ti.template(),
+    box_out: ti.template(),
+):
+    """Carry each guide's sideways vector from the root to the tip, and box the guides in.
+
+    The root's vector turns with the head, and the smallest rotation from chord to chord carries it on, so
+    that nothing along a guide is tied to the world and nothing can flip.
+
+    Args:
+        strand_first: Row of the first strand in the arena's tables.
+        strand_count: Strands of this hair.
+        own_first: Row of the first strand in `strand_frame`.
+        slot: Which box of `box_out` is grown.
+        hair: Numbers of this head, laid out as in this module.
+        guide_start: Row of each strand's first point.
+        guide_count: Points of each strand.
+        strand_frame: Across (3), rise (3), segment, flatness of each strand in the head's frame.
+        guide_point: Guide points [m].
+        guide_side_out: Unit vector across the guide at each of its points.
+        box_out: Least and greatest place on the light's axes, in steps of BOX_STEP.
+    """
+    for i in range(strand_count):
+        start = guide_start[strand_first + i]
+        count = guide_count[strand_first + i]
+        frame = strand_frame[own_first + i]
+        side = turn(hair, HEAD, ti.Vector([frame[0], frame[1], frame[2]]))
+        before = unit(guide_point[start + 1] - guide_point[start])
+        side = unit(side - before * side.dot(before))
+        low = ti.Vector([1e9, 1e9, 1e9])
+        high = -low
+        for p in range(count):
+            here = guide_point[start + p]
+            along = unit(
+                guide_point[start + ti.min(p + 1, count - 1)] - guide_point[start + ti.max(p - 1, 0)]
+            )
+            # Smallest rotation that takes one unit vector to the next; two opposite ones have none.
+            side = side - (before + along) * (side.dot(along) / ti.max(1.0 + before.dot(along), 1e-3))
+            side = unit(side - along * side.dot(along))
+            guide_side_out[start + p] = side
+            before = along
+            place = here + triple(hair, SHIFT)
+            on_axes = ti.Vector(
+                [
+                    place.dot(triple(hair, LIGHT_RIGHT)),
+                    place.dot(triple(hair, LIGHT_UP)),
+                    place.dot(triple(hair, LIGHT_TOWARD)),
+                ]
+            )
+            low = ti.min(low, on_axes)
+            high = ti.max(high, on_axes)
+        margin = hair[MARGIN]
+        for c in ti.static(range(3)):
+            least = ti.cast(ti.floor((low[c] - margin) / BOX_STEP), ti.i32)
+            most = ti.cast(ti.ceil((high[c] + margin) / BOX_STEP), ti.i32)
+            ti.atomic_min(box_out[slot][c], least)
+            ti.atomic_max(box_out[slot][c + 3], most)
+
+
+@ti.func
+def grid_distance(hair: ti.template(), grid: ti.template(), at: ti.i32, distance: ti.template(), x):
+    """Return distance and its gradient from a grid of distances; far outside, simply far."""
+    cell = hair[at + 4]
+    q = (x - triple(hair, at + 1)) / cell
+    nx, ny, nz = grid[1], grid[2], grid[3]
+    answer = ti.Vector([1.0, 0.0, 1.0, 0.0])
+    size = ti.Vector([nx, ny, nz])
+    inside = True
+    for c in ti.static(range(3)):
+        inside = inside and q[c] > 0.0 and q[c] < size[c] - 1.001
+    if inside:
+        i = ti.cast(q, ti.i32)
+        f = q - ti.cast(i, ti.f32)
+        base = grid[0] + (i[0] * ny + i[1]) * nz + i[2]
+        a000, a001 = distance[base], distance[base + 1]
+        a010, a011 = distance[base + nz], distance[base + nz + 1]
+        far = base + ny * nz
+        a100, a101 = distance[far], distance[far + 1]
+        a110, a111 = distance[far + nz], distance[far + nz + 1]
+        b00, b01 = a000 + (a100 - a000) * f[0], a001 + (a101 - a001) * f[0]
+        b10, b11 = a010 + (a110 - a010) * f[0], a011 + (a111 - a011) * f[0]
+        c0, c1 = b00 + (b10 - b00) * f[1], b01 + (b11 - b01) * f[1]
+        dx0 = (a100 - a000) + ((a110 - a010) - (a100 - a000)) * f[1]
+        dx1 = (a101 - a001) + ((a111 - a011) - (a101 - a001)) * f[1]
+        dy = (b10 - b00) + ((b11 - b01) - (b10 - b00)) * f[2]
+        n = unit(ti.Vector([dx0 + (dx1 - dx0) * f[2], dy, c1 - c0]))
+        answer = ti.Vector([c0 + (c1 - c0) * f[2], n[0], n[1], n[2]])
+    return answer
+
+
+@ti.func
+def keep_out(hair: ti.template(), whole: ti.template(), distance: ti.template(), x, soft):
+    """Move a point out of head and body.
+
+    Distances below `soft` are squeezed into 0..soft smoothly instead of cut off, so that hairs pressed on the
+    head keep their order and stay a layer.
+    """
+    for turn_index in range(3):
+        # Body first and head between: where they meet, both get their way.
+        which = 1 if turn_index == 1 else 0
+        at = SHAPES + which * SHAPE_SIZE
+        kind = ti.cast(hair[at], ti.i32)
+        if kind > 0:
+            frame = BODY if which == 1 else HEAD
+            local = turn_back(hair, frame, x - triple(hair, frame + 9))
+            d, n = 1.0, ti.Vector([0.0, 1.0, 0.0])
+            if kind == 1:
+                from_middle = local - triple(hair, at + 1)
+                length = ti.sqrt(ti.max(from_middle.dot(from_middle), 1e-20))
+                d, n = length - hair[at + 4], from_middle / length
+            else:
+                grid = ti.Vector(
+                    [whole[which * 4], whole[which * 4 + 1], whole[which * 4 + 2], whole[which * 4 + 3]]
+                )
+                answer = grid_distance(hair, grid, at, distance, local)
+                d, n = answer[0], ti.Vector([answer[1], answer[2], answer[3]])
+            if d < soft:
+                least = 0.15 * soft
+                # The last turn only mends what the body's turn broke; it must not squeeze twice.
+                aim = least + (soft - least) * ti.exp((d - soft) / (soft - least))
+                if turn_index == 2:
+                    aim = ti.max(d, least)
+                x += turn(hair, frame, n) * (aim - d)
+    return x
+
+
+@ti.func
+def triangle_wave(phase):
+    """Return a wave of straight lines between -1 and 1 with sine's period and sign."""
+    t = phase / TAU + 0.25
+    return 1.0 - 4.0 * ti.abs(t - ti.floor(t) - 0.5)
+
+
+@ti.kernel
+def expand(
+    # layout
+    hair_count: ti.i32,
+    point_count: ti.i32,
+    point_first: ti.i32,
+    # control
+    hair: ti.types.ndarray(dtype=ti.f32, ndim=1),
+    whole: ti.types.ndarray(dtype=ti.i32, ndim=1),
+    # model
+    guide_start: ti.template(),
+    guide_count: ti.template(),
+    strand_frame: ti.template(),
+    hair_strand: ti.template(),
+    hair_trait: ti.template(),
+    distance: ti.template(),
+    # state in
+    guide_point: ti.template(),
+    guide_side: ti.template(),
+    # out
+    point_out: ti.template(),
+):
+    """Make every point of every drawn hair of one head.
+
+    Args:
+        hair_count: Drawn hairs.
+        point_count: Points of each, at least two.
+        point_first: Row of the first point in `point_out`.
+        hair: Numbers of this head, laid out as in this module.
+        whole: Grid of the head (first row, nx, ny, nz), of the body (the same), first strand in the arena's
+            tables, first strand in `strand_frame`, first hair in the hair tables.
+        guide_start: Row of each strand's first point.
+        guide_count: Points of each strand.
+        strand_frame: Across (3), rise (3), segment, flatness of each strand in the head's frame.
+        hair_strand: Own guide and the guide it leans to.
+        hair_trait: Numbers of each hair, laid out as in `scatter`.
+        distance: Distances of every grid [m].
+        guide_point: Guide points [m].
+        guide_side: Unit vector across the guide at each of its points.
+        point_out: Points of the drawn hairs [m].
+    """
+    for n in range(hair_count * point_count):
+        h = n // point_count
+        j = n - h * point_count
+        trait = hair_trait[whole[10] + h]
+        strands = hair_strand[whole[10] + h]
+        s = ti.cast(j, ti.f32) / (point_count - 1) * trait[CUT]
+        lean = trait[LEAN] * (1.0 - 0.6 * hair[CLUMP] * s)
+
+        x = ti.Vector([0.0, 0.0, 0.0])
+        along = ti.Vector([0.0, 0.0, 0.0])
+        side = ti.Vector([1.0, 0.0, 0.0])
+        reach, pull = 0.0, 1.0
+        for leg in range(2):
+            strand = strands[0] if leg == 0 else strands[1]
+            weight = 1.0 - lean if leg == 0 else lean
+            start = guide_start[whole[8] + strand]
+            last = guide_count[whole[8] + strand] - 1
+            u = s * last
+            i = ti.min(ti.cast(u, ti.i32), last - 1)
+            f = u - i
+            p1, p2 = guide_point[start + i], guide_point[start + i + 1]
+            # Beyond the ends the guide goes on as it came.
+            p0, p3 = 2.0 * p1 - p2, 2.0 * p2 - p1
+            if i > 0:
+                p0 = guide_point[start + i - 1]
+            if i + 1 < last:
+                p3 = guide_point[start + i + 2]
+            m1, m2 = 0.5 * (p2 - p0), 0.5 * (p3 - p1)
+            bulge = 2.0 * (p1 - p2) + m1 + m2
+            sweep = 3.0 * (p2 - p1) - 2.0 * m1 - m2
+            x += weight * (p1 + f * (m1 + f * (sweep + f * bulge)))
+            along += weight * (m1 + f * (2.0 * sweep + f * 3.0 * bulge))
+            if leg == 0:
+                segment = strand_frame[whole[9] + strand][6]
+                reach = s * last * segment
+                pull = ti.sqrt((p2 - p1).dot(p2 - p1)) / segment
+                side = guide_side[start + i] * (1.0 - f) + guide_side[start + i + 1] * f
+        frame = strand_frame[whole[9] + strands[0]]
+        along = unit(along)
+        side = unit(side - along * side.dot(along))
+        rise = turn(hair, HEAD, ti.Vector([frame[3], frame[4], frame[5]]))
+        leave = ti.min(reach / ROOT_FADE, 1.0)
+        leave = leave * leave * (3.0 - 2.0 * leave)
+        # At the root hairs spread in the scalp; along the hair across it, and flatter.
+        other = rise * (1.0 - leave) + along.cross(side) * leave * frame[7]
+
+        wild = trait[WILD]
+        gather = trait[GATHER] * ti.min(1.0, 1.6 * s) * (1.0 - 0.8 * ti.min(1.0, wild * 4.0))
+        tight = 1.0 - hair[CLUMP] * s * (1.0 - 0.5 * wild)
+        ox = (trait[OFFSET_X] * (1.0 - gather) + trait[LOCK_X] * gather) * tight
+        oy = (trait[OFFSET_Y] * (1.0 - gather) + trait[LOCK_Y] * gather) * tight
+
+        # Locks wander slowly, single hairs more quickly and less: what keeps hair from looking ruled.
+        spacing = hair[LENGTH] / (point_count - 1)
+        slow = TAU * reach / ti.max(0.11, 5.0 * spacing)
+        quick = TAU * reach / ti.max(0.035, 4.0 * spacing)
+        lock_phase, hair_phase = trait[LOCK_PHASE], trait[HAIR_PHASE]
+        drift = ti.min(0.035 * reach, 0.0035)
+        stray = wild * ti.min(0.12 * reach, 0.012)
+        fray = ti.min(0.02 * reach, 0.0006 + 0.006 * hair[FRIZZ]) * (0.3 + 0.7 * s)
+        ox += drift * ti.sin(slow + lock_phase) + fray * ti.sin(quick + 3.0 * hair_phase)
+        oy += drift * ti.sin(1.37 * slow + 2.0 * lock_phase) + fray * ti.sin(
+            0.83 * quick + 5.0 * hair_phase
+        )
+        ox += stray * ti.sin(slow + 2.0 * hair_phase) + wild * 0.25 * s * trait[OFFSET_X]
+        oy += stray * (0.4 + ti.sin(0.7 * slow + 3.0 * hair_phase))
+
+        if hair[COIL] > 0.0:
+            turns = TAU * hair[COIL]
+            # A coil's hair keeps its length: pulled by `pull`, the coil gets that much narrower.
+            wide = turns * hair[COIL_RADIUS]
+            own_length = 1.0 + wide * wide
+            radius = ti.sqrt(ti.max(own_length - pull * pull, 0.0)) / turns
+            radius *= ti.min(1.0, reach * hair[COIL])
+            alone = 1.0 - hair[DEFINITION]
+            phase = turns * reach * (1.0 + 0.12 * alone * trait[WILD])
+            phase += lock_phase + alone * hair_phase
+            bend = ti.floor(phase / (0.5 * TAU))
+            plane = 2.4 * bend + lock_phase
+            tooth = triangle_wave(phase)
+            zig = hair[ZIGZAG]
+            ox += radius * (ti.cos(phase) * (1.0 - zig) + tooth * ti.cos(plane) * zig)
+            oy += radius * (ti.sin(phase) * (1.0 - zig) + tooth * ti.sin(plane) * zig)
+
+        x += side * ox + other * oy + triple(hair, SHIFT)
+        let_down = ti.max(0.0, 1.0 - reach / (0.75 * ROOT_FADE))
+        down = ti.Vector([trait[DROP_X], trait[DROP_Y], trait[DROP_Z]])
+        x += turn(hair, HEAD, down) * (let_down * let_down)
+        soft = 0.0004 + 0.0026 * leave
+        point_out[point_first + n] = keep_out(hair, whole, distance, x, soft)

@@ -1,0 +1,457 @@
+"""Kernels of the visibility buffer: which hair segment or mesh face each sample of the picture shows.
+
+Pass one keeps each sample's nearest inverse distance (an atomic on the bits of a positive f32, whose order is the
+number's), pass two the smallest number among the pieces at that distance. Samples lie column by column, as most hair
+hangs. Both passes are one kernel, so that they
+compute the same bits, and neither depends on the order of threads. Inverse distance is linear on the screen.
+"""
+
+from hairkit.backend import ti
+from hairkit.draw.expand import BODY, HEAD, triple, turn, unit
+from hairkit.draw.shade import (
+    BACK_EDGE,
+    BACK_MIDDLE,
+    EYE,
+    FOCAL,
+    FORWARD,
+    HEIGHT,
+    KEY_COLOR,
+    KEY_DENSITY,
+    LIGHT_AXES,
+    LIGHT_KEY,
+    NEAR,
+    RIGHT,
+    RIM,
+    RIM_COLOR,
+    ROOT_COLOR,
+    SAMPLES,
+    SKY_COLOR,
+    TRANSPARENT,
+    UP,
+    WIDTH,
+    WORLD_UP,
+    lightness,
+    row,
+    scramble,
+    to_grid,
+    vec,
+)
+
+NOTHING = 2147483647
+"""Number of a sample that shows the background; faces count down from -1, hair rows up from 0."""
+
+
+@ti.kernel
+def clear(
+    # layout
+    sample_count: ti.i32,
+    slot_count: ti.i32,
+    cell_count: ti.i32,
+    # out
+    sample_key_out: ti.template(),
+    sample_id_out: ti.template(),
+    box_out: ti.template(),
+    density_out: ti.template(),
+):
+    """Start a picture: no sample shows anything, boxes and grids are empty.
+
+    Args:
+        sample_count: Samples, those of the view from the light included.
+        slot_count: Heads.
+        cell_count: Cells of all grids.
+        sample_key_out: Bits of the nearest inverse distance.
+        sample_id_out: Number of what is nearest.
+        box_out: Box of each head.
+        density_out: Points in each cell.
+    """
+    for i in range(sample_count):
+        sample_key_out[i] = 0
+        sample_id_out[i] = NOTHING
+    for i in range(slot_count):
+        for c in ti.static(range(3)):
+            box_out[i][c] = NOTHING
+            box_out[i][c + 3] = -NOTHING
+    for i in range(cell_count):
+        density_out[i] = 0
+
+
+@ti.kernel
+def clear_keys(
+    # layout
+    sample_first: ti.i32,
+    sample_count: ti.i32,
+    # out
+    sample_key_out: ti.template(),
+):
+    """Empty the view from the light for the next head.
+
+    Args:
+        sample_first: First sample.
+        sample_count: Samples.
+        sample_key_out: Bits of the nearest.
+    """
+    for i in range(sample_first, sample_first + sample_count):
+        sample_key_out[i] = 0
+
+
+@ti.kernel
+def pose_mesh(
+    # layout
+    vertex_first: ti.i32,
+    vertex_count: ti.i32,
+    slot: ti.i32,
+    cells: ti.i32,
+    from_light: ti.i32,
+    # control
+    hair: ti.types.ndarray(dtype=ti.f32, ndim=1),
+    view: ti.types.ndarray(dtype=ti.f32, ndim=1),
+    # model
+    mesh_rest: ti.template(),
+    # state in
+    box: ti.template(),
+    # out
+    mesh_world_out: ti.template(),
+    mesh_screen_out: ti.template(),
+):
+    """Put a head's vertices where head and body carry them, then on the screen or in the light's grid.
+
+    Args:
+        vertex_first: Row of the first vertex.
+        vertex_count: Vertices.
+        slot: This head's box.
+        cells: Cells along each axis of its grid.
+        from_light: 1 to look along the key light into the grid, 0 for the camera.
+        hair: Numbers of this head, laid out as in `expand`.
+        view: Numbers of the picture, laid out as in `shade`.
+        mesh_rest: Position, normal, share that follows the head, share that is scalp, colour; in
+            the head's frame.
+        box: Box of each head on the light's axes.
+        mesh_world_out: Position [m] and normal.
+        mesh_screen_out: Right and down [samples or cells], and what grows towards the viewer.
+    """
+    for v in range(vertex_first, vertex_first + vertex_count):
+        rest = mesh_rest[v]
+        p = ti.Vector([rest[0], rest[1], rest[2]])
+        normal = ti.Vector([rest[3], rest[4], rest[5]])
+        by_head = turn(hair, HEAD, p) + triple(hair, HEAD + 9)
+        by_body = turn(hair, BODY, p) + triple(hair, BODY + 9)
+        x = by_head * rest[6] + by_body * (1.0 - rest[6])
+        normal = unit(turn(hair, HEAD, normal) * rest[6] + turn(hair, BODY, normal) * (1.0 - rest[6]))
+        mesh_world_out[v] = ti.Vector([x[0], x[1], x[2], normal[0], normal[1], normal[2]])
+        if from_light == 1:
+            q = to_grid(view, box, slot, cells, x)
+            height = x.dot(vec(view, LIGHT_AXES + 6)) - box[slot][2] * 1e-4
+            mesh_screen_out[v] = ti.Vector([q[0], q[1], height + LIGHT_KEY])
+        else:
+            from_eye = x - vec(view, EYE)
+            deep = from_eye.dot(vec(view, FORWARD))
+            inverse = 1.0 / ti.max(deep, view[NEAR])
+            scale = view[FOCAL] * inverse
+            right = 0.5 * view[WIDTH] + from_eye.dot(vec(view, RIGHT)) * scale
+            down = 0.5 * view[HEIGHT] - from_eye.dot(vec(view, UP)) * scale
+            ahead = 1.0 if deep > view[NEAR] else 0.0
+            mesh_screen_out[v] = ti.Vector(
+                [right * view[SAMPLES], down * view[SAMPLES], inverse * ahead]
+            )
+
+
+@ti.func
+def weights(a, b, c, x, y):
+    """Return how much of each corner a place in a triangle has; all positive inside."""
+    area = (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
+    size = ti.max(ti.abs(area), 1e-12)
+    safe = size if area >= 0.0 else -size
+    wb = ((x - a[0]) * (c[1] - a[1]) - (y - a[1]) * (c[0] - a[0])) / safe
+    wc = ((b[0] - a[0]) * (y - a[1]) - (b[1] - a[1]) * (x - a[0])) / safe
+    return ti.Vector([1.0 - wb - wc, wb, wc])
+
+
+@ti.func
+def mark(sample, key, number, second, sample_key: ti.template(), sample_id: ti.template()):
+    """Do one sample's part of pass one or two."""
+    bits = ti.bit_cast(key, ti.i32)
+    if second == 0:
+        if bits > sample_key[sample]:
+            ti.atomic_max(sample_key[sample], bits)
+    elif bits == sample_key[sample]:
+        ti.atomic_min(sample_id[sample], number)
+
+
+@ti.kernel
+def draw_mesh(
+    # layout
+    face_first: ti.i32,
+    face_count: ti.i32,
+    sample_first: ti.i32,
+    columns: ti.i32,
+    rows: ti.i32,
+    second: ti.i32,
+    # model
+    mesh_face: ti.template(),
+    # state in
+    mesh_screen: ti.template(),
+    # out
+    sample_key_out: ti.template(),
+    sample_id_out: ti.template(),
+):
+    """Rasterise faces of a mesh, one thread a face.
+
+    Args:
+        face_first: Row of the first face.
+        face_count: Faces.
+        sample_first: First sample of the picture.
+        columns: Samples across.
+        rows: Samples down.
+        second: 0 for pass one, 1 for pass two.
+        mesh_face: Three vertices and the head of each face.
+        mesh_screen: Right, down [samples], and what grows towards the viewer; zero where it cannot be seen.
+        sample_key_out: Bits of the nearest.
+        sample_id_out: Number of the nearest.
+    """
+    for face in range(face_first, face_first + face_count):
+        corner = mesh_face[face]
+        a, b, c = mesh_screen[corner[0]], mesh_screen[corner[1]], mesh_screen[corner[2]]
+        if a[2] > 0.0 and b[2] > 0.0 and c[2] > 0.0:
+            low_x, high_x = ti.min(a[0], b[0], c[0]), ti.max(a[0], b[0], c[0])
+            low_y, high_y = ti.min(a[1], b[1], c[1]), ti.max(a[1], b[1], c[1])
+            i0 = ti.cast(ti.ceil(ti.max(low_x, 0.0) - 0.5), ti.i32)
+            i1 = ti.cast(ti.floor(ti.min(high_x, 1.0 * columns) - 0.5), ti.i32)
+            k0 = ti.cast(ti.ceil(ti.max(low_y, 0.0) - 0.5), ti.i32)
+            k1 = ti.cast(ti.floor(ti.min(high_y, 1.0 * rows) - 0.5), ti.i32)
+            for i in range(i0, i1 + 1):
+                for k in range(k0, k1 + 1):
+                    w = weights(a, b, c, i + 0.5, k + 0.5)
+                    if w[0] >= 0.0 and w[1] >= 0.0 and w[2] >= 0.0:
+                        key = w[0] * a[2] + w[1] * b[2] + w[2] * c[2]
+                        place = sample_first + i * rows + k
+                        mark(place, key, -1 - face, second, sample_key_out, sample_id_out)
+
+
+@ti.kernel
+def draw_hairs(
+    # layout
+    hair_count: ti.i32,
+    point_count: ti.i32,
+    point_first: ti.i32,
+    samples: ti.i32,
+    columns: ti.i32,
+    rows: ti.i32,
+    second: ti.i32,
+    # state in
+    screen: ti.template(),
+    # out
+    sample_key_out: ti.template(),
+    sample_id_out: ti.template(),
+):
+    """Rasterise ribbons that face the camera, one thread a segment.
+
+    A thread walks sample by sample along the segment's longer direction, so thin lines have no gaps; ends
+    of wide ribbons are round, so joints have none either.
+
+    Args:
+        hair_count: Drawn hairs.
+        point_count: Points of each.
+        point_first: Row of the first point.
+        samples: Samples across a pixel.
+        columns: Samples across the picture.
+        rows: Samples down the picture.
+        second: 0 for pass one, 1 for pass two.
+        screen: Right, down [pixels], inverse distance [1/m], half width [pixels].
+        sample_key_out: Bits of the nearest.
+        sample_id_out: Number of the nearest.
+    """
+    for n in range(hair_count * (point_count - 1)):
+        h = n // (point_count - 1)
+        at = point_first + n + h
+        a, b = screen[at], screen[at + 1]
+        if a[2] > 0.0 and b[2] > 0.0:
+            per = ti.cast(samples, ti.f32)
+            steep = ti.abs(b[1] - a[1]) > ti.abs(b[0] - a[0])
+            ua, va = a[0] * per, a[1] * per
+            ub, vb = b[0] * per, b[1] * per
+            u_end, v_end = columns, rows
+            if steep:
+                ua, va = a[1] * per, a[0] * per
+                ub, vb = b[1] * per, b[0] * per
+                u_end, v_end = rows, columns
+            ka, kb, wa, wb = a[2], b[2], a[3] * per, b[3] * per
+            if ub < ua:
+                ua, ub = ub, ua
+                va, vb = vb, va
+                ka, kb = kb, ka
+                wa, wb = wb, wa
+            span = ti.max(ub - ua, 1e-6)
+            slope = (vb - va) / span
+            slant = ti.sqrt(1.0 + ti.min(slope * slope, 1.0))
+            widest = ti.max(wa, wb)
+            cap = widest if widest > 1.5 else 0.0
+            i0 = ti.cast(ti.ceil(ti.max(ua - cap, 0.0) - 0.5), ti.i32)
+            i1 = ti.cast(ti.ceil(ti.min(ub + cap, 1.0 * u_end) - 0.5), ti.i32)
+            for i in range(i0, i1):
+                beyond = (i + 0.5 - ua) / span
+                f = ti.min(ti.max(beyond, 0.0), 1.0)
+                half = (wa + (wb - wa) * f) * slant
+                over = ti.abs(beyond - f) * span
+                if over > 0.0:
+                    half = ti.sqrt(ti.max(widest * widest - over * over, 0.0))
+                middle = va + (vb - va) * f
+                k0 = ti.cast(ti.ceil(ti.max(middle - half, 0.0) - 0.5), ti.i32)
+                k1 = ti.cast(ti.ceil(ti.min(middle + half, 1.0 * v_end) - 0.5), ti.i32)
+                key = ka + (kb - ka) * f
+                for k in range(k0, k1):
+                    place = k * rows + i if steep else i * rows + k
+                    mark(place, key, at, second, sample_key_out, sample_id_out)
+
+
+@ti.func
+def soft_clip(c):
+    """Return light as a picture can hold it: nearly linear when dark, rolling off towards one."""
+    a = ti.max(c, 0.0) * 1.06
+    return (a * (a + 0.55)) / (a * (a + 0.80) + 0.33)
+
+
+@ti.func
+def encode(c):
+    """Return linear light as sRGB."""
+    a = ti.min(ti.max(c, 0.0), 1.0)
+    curve = 1.055 * ti.pow(ti.max(a, 1e-6), 1.0 / 2.4) - 0.055
+    return ti.select(a < 0.0031308, 12.92 * a, curve)
+
+
+@ti.kernel
+def resolve(
+    # layout
+    width: ti.i32,
+    height: ti.i32,
+    samples: ti.i32,
+    cells: ti.i32,
+    # control
+    view: ti.types.ndarray(dtype=ti.f32, ndim=1),
+    look: ti.types.ndarray(dtype=ti.f32, ndim=2),
+    # model
+    mesh_rest: ti.template(),
+    mesh_face: ti.template(),
+    # state in
+    mesh_world: ti.template(),
+    mesh_screen: ti.template(),
+    color: ti.template(),
+    screen: ti.template(),
+    box: ti.template(),
+    light: ti.template(),
+    sample_id: ti.template(),
+    # out
+    pixel_out: ti.template(),
+):
+    """Turn what each sample shows into a picture.
+
+    Args:
+        width: Pixels across.
+        height: Pixels down.
+        samples: Samples across a pixel.
+        cells: Cells along each axis of a head's grid.
+        view: Numbers of the picture, laid out as in `shade`.
+        look: Numbers of each head, laid out as in `shade`.
+        mesh_rest: Position, normal, share that follows the head, share that is scalp,
+            colour.
+        mesh_face: Three vertices and the head of each face.
+        mesh_world: Position [m] and normal.
+        mesh_screen: Right, down [samples], inverse distance [1/m].
+        color: Light from each hair point towards the eye.
+        screen: Right, down [pixels], inverse distance, half width [pixels] of each hair point.
+        box: Box of each head on the light's axes.
+        light: Optical depth towards the key light, and openness to the sky.
+        sample_id: Number of what each sample shows.
+        pixel_out: sRGB and alpha, a byte each, red lowest.
+    """
+    for pixel in range(width * height):
+        x = pixel // height
+        y = pixel - x * height
+        total = ti.Vector([0.0, 0.0, 0.0])
+        covered = 0.0
+        across = (x + 0.5) / width - 0.5
+        downward = (y + 0.5) / height - 0.5
+        round_off = ti.min(1.0, 2.2 * (across * across + (downward + 0.05) * (downward + 0.05)))
+        behind = vec(view, BACK_MIDDLE) * (1.0 - round_off) + vec(view, BACK_EDGE) * round_off
+        for o in range(samples * samples):
+            sx = x * samples + o % samples
+            sy = y * samples + o // samples
+            number = sample_id[sx * height * samples + sy]
+            if number == NOTHING:
+                total += behind * (1.0 - view[TRANSPARENT])
+            elif number >= 0:
+                a, b = screen[number], screen[number + 1]
+                px = (sx + 0.5) / samples - a[0]
+                py = (sy + 0.5) / samples - a[1]
+                ex, ey = b[0] - a[0], b[1] - a[1]
+                length = ti.sqrt(ti.max(ex * ex + ey * ey, 1e-9))
+                f = ti.min(ti.max((px * ex + py * ey) / (length * length), 0.0), 1.0)
+                # A ribbon that is pixels wide is seen to be round.
+                half = a[3] + (b[3] - a[3]) * f
+                off = (px * ey - py * ex) / (length * half)
+                edge = ti.sqrt(ti.max(1.0 - off * off, 0.0))
+                rounding = 1.0 - ti.min(ti.max(half - 0.6, 0.0), 1.0) * 0.55 * (1.0 - edge)
+                total += soft_clip((color[number] * (1.0 - f) + color[number + 1] * f) * rounding)
+                covered += 1.0
+            else:
+                corner = mesh_face[-1 - number]
+                slot = corner[3]
+                a, b, c = mesh_screen[corner[0]], mesh_screen[corner[1]], mesh_screen[corner[2]]
+                w = weights(a, b, c, sx + 0.5, sy + 0.5)
+                w *= ti.Vector([a[2], b[2], c[2]])
+                w /= ti.max(w[0] + w[1] + w[2], 1e-9)
+                world = (
+                    mesh_world[corner[0]] * w[0] + mesh_world[corner[1]] * w[1] + mesh_world[corner[2]] * w[2]
+                )
+                scalp = (
+                    mesh_rest[corner[0]][7] * w[0]
+                    + mesh_rest[corner[1]][7] * w[1]
+                    + mesh_rest[corner[2]][7] * w[2]
+                )
+                p = ti.Vector([world[0], world[1], world[2]])
+                normal = unit(ti.Vector([world[3], world[4], world[5]]))
+                q = to_grid(view, box, slot, cells, p + normal * 0.004)
+                lit = ti.Vector([0.0, 0.5])
+                outside = ti.max(0.0, ti.max(-q.min(), q.max() - cells))
+                near_grid = ti.max(0.0, 1.0 - 0.25 * outside)
+                if near_grid > 0.0:
+                    sampled = lightness(light, slot * cells * cells * cells, cells, q)
+                    lit = lit * (1.0 - near_grid) + sampled * near_grid
+                scalp = ti.min(ti.max(scalp, 0.0), 1.0)
+                skin = (
+                    vec(mesh_rest[corner[0]], 8) * w[0]
+                    + vec(mesh_rest[corner[1]], 8) * w[1]
+                    + vec(mesh_rest[corner[2]], 8) * w[2]
+                )
+                base = skin * (1.0 - scalp) + row(look, slot, ROOT_COLOR) * (0.55 * scalp)
+                to_eye = unit(vec(view, EYE) - p)
+                toward = vec(view, LIGHT_AXES + 6)
+                facing = normal.dot(toward)
+                # Skin lets light around the edge of its shadow, red the farthest.
+                wrap = ti.Vector([0.34, 0.20, 0.16]) * (1.0 - scalp)
+                diffuse = ti.max((facing + wrap) / (1.0 + wrap), 0.0)
+                shadow = ti.exp(-KEY_DENSITY * 1.3 * lit[0])
+                half_way = unit(toward + to_eye)
+                gleam = ti.pow(ti.max(normal.dot(half_way), 0.0), 22.0) * 0.045 * (1.0 - scalp)
+                sky = ti.min(1.0, 1.75 * lit[1])
+                edge_light = ti.max(normal.dot(vec(view, RIM)), 0.0)
+                up_share = 0.62 + 0.38 * normal.dot(vec(view, WORLD_UP))
+                lightly = vec(view, KEY_COLOR) * (shadow * 0.36)
+                shown = lightly * (base * diffuse + gleam * ti.max(facing, 0.0) * 3.0)
+                shown += vec(view, RIM_COLOR) * base * (edge_light * sky * sky * 0.35)
+                shown += vec(view, SKY_COLOR) * base * (sky * up_share * 0.52 + 0.02)
+                total += soft_clip(shown)
+                covered += 1.0
+        count = ti.cast(samples * samples, ti.f32)
+        alpha = 1.0
+        if view[TRANSPARENT] > 0.5:
+            alpha = covered / count
+            total /= ti.max(covered, 1.0)
+        else:
+            total /= count
+        # Less than a step of noise, the same in every picture, hides the steps of a smooth background.
+        noise = ti.cast(scramble(ti.cast(pixel, ti.u32)) & ti.u32(255), ti.f32) / 255.0 - 0.5
+        code = ti.cast(ti.min(ti.max(encode(total) * 255.0 + 0.5 + 0.7 * noise, 0.0), 255.0), ti.u32)
+        top = ti.cast(alpha * 255.0 + 0.5, ti.u32)
+        pixel_out[y * width + x] = (
+            code[0] | (code[1] << ti.u32(8)) | (code[2] << ti.u32(16)) | (top << ti.u32(24))
+        )

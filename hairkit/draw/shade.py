@@ -1,0 +1,337 @@
+"""Kernels that light drawn hairs: a density grid along the light, soft shadow, and the fibre's highlights.
+
+The grid's third axis points at the key light, so that the light's way through the hair is one running sum down
+each column; the same sum along all axes, both ways, gives how open a place is to the sky.
+"""
+
+from hairkit.backend import ti
+from hairkit.draw.expand import BOX_STEP, TAU, unit
+from hairkit.draw.scatter import TILT, TINT, WARMTH
+
+# Where each number is in the array `view` that a picture's launches share.
+EYE, RIGHT, UP, FORWARD = 0, 3, 6, 9
+FOCAL, WIDTH, HEIGHT, SAMPLES, NEAR, FINEST = 12, 13, 14, 15, 16, 17
+LIGHT_AXES = 18
+"""Axes of the light's grid: right, up, towards the light; 9 numbers."""
+RIM, KEY_COLOR, RIM_COLOR, SKY_COLOR, WORLD_UP = 27, 30, 33, 36, 39
+BACK_MIDDLE, BACK_EDGE, TRANSPARENT = 42, 45, 48
+VIEW_NUMBERS = 49
+
+# Where each number is in a head's row of `look`.
+ROOT_COLOR, TIP_COLOR = 0, 3
+HAIR_WIDTH, SHINE, SHIFT, POINT_AREA, REACH = 6, 7, 8, 9, 10
+LOOK_NUMBERS = 11
+
+LIGHT_KEY = 16.0
+"""Added to heights towards the light [m] so that they are positive, and their bits in order."""
+SOLID = 9.0
+"""Optical depth of the head: no light comes through."""
+SKY_DENSITY = 0.55
+"""How strongly hair shuts out the sky, as a share of its optical depth."""
+KEY_DENSITY = 0.42
+"""How strongly hair shuts out the key light: hairs scatter most of what they catch forward."""
+
+
+@ti.func
+def vec(numbers: ti.template(), at: ti.template()):
+    """Return three numbers of an array as a vector."""
+    return ti.Vector([numbers[at], numbers[at + 1], numbers[at + 2]])
+
+
+@ti.func
+def row(numbers: ti.template(), slot, at: ti.template()):
+    """Return three numbers of a head's row as a vector."""
+    return ti.Vector([numbers[slot, at], numbers[slot, at + 1], numbers[slot, at + 2]])
+
+
+@ti.func
+def to_grid(view: ti.template(), box: ti.template(), slot, cells, x):
+    """Return where a place is in its head's light grid, in cells."""
+    b = box[slot]
+    on_axes = ti.Vector(
+        [
+            x.dot(vec(view, LIGHT_AXES)),
+            x.dot(vec(view, LIGHT_AXES + 3)),
+            x.dot(vec(view, LIGHT_AXES + 6)),
+        ]
+    )
+    low = ti.Vector([b[0], b[1], b[2]]) * BOX_STEP
+    size = ti.Vector([b[3] - b[0], b[4] - b[1], b[5] - b[2]]) * BOX_STEP
+    return (on_axes - low) / ti.max(size, 1e-6) * cells
+
+
+@ti.func
+def lightness(light: ti.template(), first, cells, q):
+    """Return optical depth towards the key light and openness to the sky at a place in the grid."""
+    p = ti.min(ti.max(q - 0.5, 0.0), cells - 1.001)
+    i = ti.cast(p, ti.i32)
+    f = p - ti.cast(i, ti.f32)
+    base = first + (i[0] * cells + i[1]) * cells + i[2]
+    a = light[base] * (1.0 - f[2]) + light[base + 1] * f[2]
+    b = light[base + cells] * (1.0 - f[2]) + light[base + cells + 1] * f[2]
+    far = base + cells * cells
+    c = light[far] * (1.0 - f[2]) + light[far + 1] * f[2]
+    d = light[far + cells] * (1.0 - f[2]) + light[far + cells + 1] * f[2]
+    return (a * (1.0 - f[1]) + b * f[1]) * (1.0 - f[0]) + (c * (1.0 - f[1]) + d * f[1]) * f[0]
+
+
+@ti.func
+def scramble(value: ti.u32) -> ti.u32:
+    """Return well-mixed bits of a number (the output step of a permuted congruential generator)."""
+    a = value * ti.u32(747796405) + ti.u32(2891336453)
+    a = ((a >> ((a >> ti.u32(28)) + ti.u32(4))) ^ a) * ti.u32(277803737)
+    return (a >> ti.u32(22)) ^ a
+
+
+@ti.kernel
+def deposit(
+    # layout
+    row_first: ti.i32,
+    row_count: ti.i32,
+    slot: ti.i32,
+    cell_first: ti.i32,
+    cells: ti.i32,
+    # control
+    view: ti.types.ndarray(dtype=ti.f32, ndim=1),
+    # state in
+    point: ti.template(),
+    box: ti.template(),
+    # out
+    density_out: ti.template(),
+):
+    """Count drawn hair points in the cells of the light's grid.
+
+    Each point is moved by up to half a cell, by its own row's bits: on average the same as spreading it over
+    eight cells, for one atomic instead of eight.
+
+    Args:
+        row_first: First row of this head's points.
+        row_count: Points of this head.
+        slot: This head's box.
+        cell_first: First cell of this head's grid.
+        cells: Cells along each axis.
+        view: Numbers of the picture, laid out as in this module.
+        point: Drawn hair points [m].
+        box: Box of each head on the light's axes.
+        density_out: Points in each cell.
+    """
+    for n in range(row_count):
+        bits = scramble(ti.cast(n, ti.u32))
+        jitter = ti.Vector(
+            [
+                ti.cast(bits & ti.u32(1023), ti.f32),
+                ti.cast((bits >> ti.u32(10)) & ti.u32(1023), ti.f32),
+                ti.cast((bits >> ti.u32(20)) & ti.u32(1023), ti.f32),
+            ]
+        ) * (1.0 / 1024.0) - (0.5 - 0.5 / 1024.0)
+        q = to_grid(view, box, slot, cells, point[row_first + n]) + jitter
+        i = ti.cast(ti.min(ti.max(q, 0.0), cells - 0.5), ti.i32)
+        density_out[cell_first + (i[0] * cells + i[1]) * cells + i[2]] += 1
+
+
+@ti.kernel
+def sweep(
+    # layout
+    axis: ti.i32,
+    slot: ti.i32,
+    cell_first: ti.i32,
+    cells: ti.i32,
+    key_first: ti.i32,
+    # control
+    look: ti.types.ndarray(dtype=ti.f32, ndim=2),
+    # state in
+    box: ti.template(),
+    density: ti.template(),
+    sample_key: ti.template(),
+    # out
+    light_out: ti.template(),
+):
+    """Sum what light meets along one axis of a head's grid, one thread a column, both ways.
+
+    Launched for axis 0, 1 and 2 in this order: the first clears, the last, towards the light, also writes the key
+    light's depth.
+
+    Args:
+        axis: The axis to go along.
+        slot: This head's box and row of `look`.
+        cell_first: First cell of this head's grid.
+        cells: Cells along each axis.
+        key_first: First sample of the head's depth seen from the light.
+        look: Numbers of each head, laid out as in this module.
+        box: Box of each head on the light's axes.
+        density: Points in each cell.
+        sample_key: Bits of the height of the head's surface towards the light.
+        light_out: Optical depth towards the key light, and openness to the sky, 0..1.
+    """
+    for column in range(cells * cells):
+        a = column // cells
+        b = column - a * cells
+        size = ti.Vector([0.0, 0.0, 0.0])
+        for c in ti.static(range(3)):
+            size[c] = ti.cast(box[slot][c + 3] - box[slot][c], ti.f32) * BOX_STEP / cells
+        step = 1
+        at = cell_first + (a * cells + b) * cells
+        area = size[0] * size[1]
+        solid_from = -1
+        if axis == 0:
+            step = cells * cells
+            at = cell_first + a * cells + b
+            area = size[1] * size[2]
+        elif axis == 1:
+            step = cells
+            at = cell_first + a * cells * cells + b
+            area = size[0] * size[2]
+        else:
+            bits = sample_key[key_first + a * cells + b]
+            if bits > 0:
+                height = ti.bit_cast(bits, ti.f32) - LIGHT_KEY
+                # The surface itself must stay lit: the shadow starts a cell and a half below it.
+                solid_from = ti.cast(ti.floor(height / size[2] - 1.5), ti.i32)
+        each = look[slot, POINT_AREA] / ti.max(area, 1e-12)
+        depth = 0.0
+        for c in range(cells):
+            cell = at + c * step
+            own = density[cell] * each
+            open_way = ti.exp(-SKY_DENSITY * (depth + 0.5 * own)) / 6.0
+            depth += own
+            if axis == 0:
+                light_out[cell] = ti.Vector([0.0, open_way])
+            else:
+                light_out[cell][1] = light_out[cell][1] + open_way
+        depth = 0.0
+        for c in range(cells):
+            k = cells - 1 - c
+            cell = at + k * step
+            own = density[cell] * each
+            if axis == 2 and k <= solid_from:
+                own += 0.5 * SOLID
+            here = depth + 0.5 * own
+            depth += own
+            light_out[cell][1] = light_out[cell][1] + ti.exp(-SKY_DENSITY * here) / 6.0
+            if axis == 2:
+                light_out[cell][0] = here
+
+
+@ti.func
+def bell(angle, wide):
+    """Return a bell curve of height one."""
+    q = angle / wide
+    return ti.exp(-0.5 * q * q)
+
+
+@ti.func
+def fibre(t, to_light, to_eye, tilt, shift, shine, base):
+    """Return what a fibre sends to the eye of a light, linear red, green and blue.
+
+    Kajiya and Kay's diffuse; on top the lobes of Marschner and others (2003) in the form of bells: R off the cuticle,
+    white and moved towards the tip; TRT through the fibre and back, coloured and moved towards the root; TT straight
+    through, which makes the rim of backlit hair glow.
+    """
+    sl, sv = t.dot(to_light), t.dot(to_eye)
+    lp, vp = to_light - t * sl, to_eye - t * sv
+    cl, cv = ti.sqrt(ti.max(lp.dot(lp), 1e-6)), ti.sqrt(ti.max(vp.dot(vp), 1e-6))
+    around = lp.dot(vp) / (cl * cv)
+    half = 0.5 * (ti.asin(ti.min(ti.max(sl, -1.0), 1.0)) + ti.asin(ti.min(ti.max(sv, -1.0), 1.0)))
+    half += tilt
+    facing = 0.5 + 0.5 * around
+    first = bell(half + shift, 0.115) * (0.25 + 0.75 * facing) * 0.16
+    second = bell(half - 1.5 * shift, 0.23) * facing * facing * 0.85
+    through = bell(half + 0.5 * shift, 0.20) * (1.0 - facing) ** 3 * 0.9
+    tint = ti.sqrt(ti.max(base, 0.0))
+    diffuse = cl * (0.45 + 0.55 * facing) * 0.34
+    return base * diffuse + shine * (
+        ti.Vector([first, first, first]) + base * tint * (second * 1.35) + base * (second * 0.5 + through)
+    )
+
+
+@ti.kernel
+def shade(
+    # layout
+    hair_count: ti.i32,
+    point_count: ti.i32,
+    point_first: ti.i32,
+    hair_first: ti.i32,
+    slot: ti.i32,
+    cell_first: ti.i32,
+    cells: ti.i32,
+    # control
+    view: ti.types.ndarray(dtype=ti.f32, ndim=1),
+    look: ti.types.ndarray(dtype=ti.f32, ndim=2),
+    # model
+    hair_trait: ti.template(),
+    # state in
+    point: ti.template(),
+    box: ti.template(),
+    light: ti.template(),
+    # out
+    color_out: ti.template(),
+    screen_out: ti.template(),
+):
+    """Light every point of every drawn hair of one head, and put it on the screen.
+
+    Args:
+        hair_count: Drawn hairs.
+        point_count: Points of each.
+        point_first: Row of the first point.
+        hair_first: Row of the first hair in `hair_trait`.
+        slot: This head's box and row of `look`.
+        cell_first: First cell of this head's grid.
+        cells: Cells along each axis.
+        view: Numbers of the picture, laid out as in this module.
+        look: Numbers of each head, laid out as in this module.
+        hair_trait: Numbers of each hair, laid out as in `scatter`.
+        point: Drawn hair points [m].
+        box: Box of each head on the light's axes.
+        light: Optical depth towards the key light, and openness to the sky.
+        color_out: Light towards the eye, linear red, green and blue.
+        screen_out: Place in the picture, right and down [pixels]; inverse distance along the view [1/m], zero behind
+            the eye; half the ribbon's width [pixels].
+    """
+    for n in range(hair_count * point_count):
+        h = n // point_count
+        j = n - h * point_count
+        at = point_first + n
+        x = point[at]
+        t = unit(
+            point[at + (1 if j + 1 < point_count else 0)] - point[at - (1 if j > 0 else 0)]
+        )
+        trait_tint, warmth = hair_trait[hair_first + h][TINT], hair_trait[hair_first + h][WARMTH]
+        tilt = hair_trait[hair_first + h][TILT]
+        s = ti.cast(j, ti.f32) / (point_count - 1)
+
+        from_eye = x - vec(view, EYE)
+        deep = from_eye.dot(vec(view, FORWARD))
+        ahead = 1.0 if deep > view[NEAR] else 0.0
+        inverse = 1.0 / ti.max(deep, view[NEAR])
+        scale = view[FOCAL] * inverse
+        # The tip runs out; but no ribbon is thinner than most of a pixel, so none breaks into dots.
+        wide = look[slot, HAIR_WIDTH] * ti.min(1.0, 0.25 + 3.0 * (1.0 - s)) * scale
+        screen_out[at] = ti.Vector(
+            [
+                0.5 * view[WIDTH] + from_eye.dot(vec(view, RIGHT)) * scale,
+                0.5 * view[HEIGHT] - from_eye.dot(vec(view, UP)) * scale,
+                inverse * ahead,
+                0.5 * ti.max(wide, view[FINEST]),
+            ]
+        )
+
+        to_eye = -unit(from_eye)
+        lit = lightness(light, cell_first, cells, to_grid(view, box, slot, cells, x))
+        blend = s * s * (3.0 - 2.0 * s)
+        base = row(look, slot, ROOT_COLOR) * (1.0 - blend) + row(look, slot, TIP_COLOR) * blend
+        base *= trait_tint * (1.0 + ti.Vector([0.05, 0.0, -0.06]) * warmth)
+        base = ti.min(base, 0.95)
+        root_shade = 0.72 + 0.28 * ti.min(1.0, s * look[slot, REACH] / 0.04)
+        shift, shine = look[slot, SHIFT], look[slot, SHINE]
+
+        # Bright hair passes on more of its own colour than dark hair does.
+        passed = ti.exp(-KEY_DENSITY * lit[0] * (1.0 - 0.62 * ti.sqrt(base)))
+        sky = ti.min(1.0, 1.9 * lit[1])
+        key = fibre(t, vec(view, LIGHT_AXES + 6), to_eye, 0.055 * tilt, shift, shine, base)
+        rim = fibre(t, vec(view, RIM), to_eye, 0.055 * tilt, shift, shine, base)
+        over = t.dot(vec(view, WORLD_UP))
+        dome = 0.72 + 0.28 * ti.sqrt(ti.max(1.0 - over * over, 0.0))
+        color = vec(view, KEY_COLOR) * passed * key
+        color += vec(view, RIM_COLOR) * (sky * sky * sky) * rim
+        color += vec(view, SKY_COLOR) * base * (sky * sky * dome * 0.42 + 0.012)
+        color_out[at] = color * root_shade

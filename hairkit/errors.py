@@ -1,0 +1,42 @@
+"""Errors that a user can act on: one line that names the thing, the value, and what was expected."""
+
+import difflib
+from collections.abc import Iterable
+
+
+class HairkitError(ValueError):
+    """Base of every error that hairkit raises on purpose; the command line prints it and exits 2."""
+
+
+class StyleError(HairkitError):
+    """A style's name, file, key or value is wrong."""
+
+
+class HeadError(HairkitError):
+    """A head mesh cannot be read, has no faces, or has no scalp."""
+
+
+class GroomError(HairkitError):
+    """Roots, directions, lengths or counts do not make a groom."""
+
+
+class FileError(HairkitError):
+    """A file cannot be read or written, or its format is not known."""
+
+
+class BackendError(HairkitError):
+    """A backend that was asked for does not work on this machine."""
+
+
+class SessionError(HairkitError):
+    """Taichi's runtime was used after it was closed, or from a thread that does not own it."""
+
+
+class WorldError(HairkitError):
+    """A step, pose, collider or setting of a world is out of range."""
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return ``; did you mean 'x'?`` for the known name closest to a wrong one, or an empty string."""
+    close = difflib.get_close_matches(name.lower(), list(known), n=1, cutoff=0.5)
+    return f"; did you mean {close[0]!r}?" if close else ""

@@ -1,0 +1,64 @@
+"""Groom: a head's roots, rest pose and style, ready to be simulated."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hairkit.head import Head
+from hairkit.style import Style
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Groom:
+    """Guides on a head; make one with ``hairkit.grow``.
+
+    Positions are in the head's frame. Points 0 and 1 of a strand follow the head rigidly.
+    """
+
+    style: Style
+    """What the hair is like."""
+
+    head: Head
+    """What it grows on."""
+
+    roots: NDArray[np.float64] = field(repr=False)
+    """Where each guide grows [m], shape (s, 3)."""
+
+    normals: NDArray[np.float64] = field(repr=False)
+    """The scalp's unit normal at each root, shape (s, 3)."""
+
+    directions: NDArray[np.float64] = field(repr=False)
+    """Unit direction in which each guide leaves the scalp, shape (s, 3)."""
+
+    lengths: NDArray[np.float64] = field(repr=False)
+    """Length of each guide as a fraction of ``style.length``, shape (s,)."""
+
+    counts: NDArray[np.int32] = field(repr=False)
+    """Points of each guide, shape (s,); a shorter guide has fewer, so that segments stay alike."""
+
+    points: NDArray[np.float64] = field(repr=False)
+    """Rest pose [m], strand by strand from root to tip, shape (sum of counts, 3)."""
+
+    neighbours: NDArray[np.int32] = field(repr=False)
+    """The three nearest other guides, nearest first, shape (s, 3); repeated in tiny grooms."""
+
+    spacing: float
+    """Typical distance from a guide to its neighbours on the scalp [m]."""
+
+    seed: int = 0
+    """What the roots were drawn with."""
+
+    @property
+    def starts(self) -> NDArray[np.int64]:
+        """Row of each guide's root in ``points``, shape (s,)."""
+        return np.concatenate([[0], np.cumsum(self.counts[:-1], dtype=np.int64)])
+
+    @property
+    def segments(self) -> NDArray[np.float64]:
+        """Rest length of each guide's segments [m], shape (s,)."""
+        return self.lengths * self.style.length / (self.counts - 1)
+
+    def strands(self) -> list[NDArray[np.float64]]:
+        """Return the points of each guide [m], root to tip, each of shape (count, 3)."""
+        return np.split(self.points, self.starts[1:])

@@ -1,0 +1,91 @@
+"""Colliders: what hair is kept out of, and the rows that the solver reads of them."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hairkit.errors import WorldError
+from hairkit.shapes import Box, Capsule, DistanceGrid, Ellipsoid, Plane, Shape, Sphere
+from hairkit.sim import columns as col
+from hairkit.sim.poses import check_pose
+
+
+class Collider:
+    """A shape in a world, still or moving; made by ``World.add_collider``."""
+
+    def __init__(self, shape: Shape, pose: NDArray[np.float64], cells: tuple[int, int] = (0, 0)):
+        """Keep the shape and where it begins.
+
+        Args:
+            shape: What it is, in its own frame [m].
+            pose: Its frame to the world's, shape (4, 4).
+            cells: First cell of its distance grid in the arena, and how many.
+        """
+        self.shape = shape
+        self.pose = pose
+        self.cells = cells
+        self.moved = True
+
+    def set_pose(self, pose: Any) -> None:
+        """Say where it is at the end of the next step; it moves evenly there during the step.
+
+        Args:
+            pose: Its frame to the world's, shape (4, 4), rotation and translation [m].
+
+        Raises:
+            WorldError: Not a rotation and a translation, or not finite.
+        """
+        matrix = check_pose(pose, "collider pose")
+        if matrix is None:
+            raise WorldError("collider pose: expected finite numbers below 1e7 m")
+        if not np.array_equal(matrix, self.pose):
+            self.pose = matrix
+            self.moved = True
+
+    def row(self) -> list[float]:
+        """Return its kind and nine shape columns."""
+        return shape_row(self.shape, self.cells[0])
+
+
+def shape_row(shape: Shape, first_cell: int) -> list[float]:
+    """Return a shape's kind and its nine numbers.
+
+    Raises:
+        WorldError: The solver does not know the shape.
+    """
+    numbers: list[float]
+    if isinstance(shape, Sphere):
+        numbers = [col.SPHERE, *shape.center, shape.radius]
+    elif isinstance(shape, Capsule):
+        numbers = [col.CAPSULE, *shape.a, *shape.b, shape.radius]
+    elif isinstance(shape, Box):
+        numbers = [col.BOX, *shape.center, *shape.half]
+    elif isinstance(shape, Ellipsoid):
+        numbers = [col.ELLIPSOID, *shape.center, *shape.radii]
+    elif isinstance(shape, Plane):
+        normal = np.asarray(shape.normal, np.float64)
+        numbers = [col.PLANE, *(normal / np.linalg.norm(normal)), shape.offset]
+    elif isinstance(shape, DistanceGrid):
+        numbers = [col.GRID, first_cell, *shape.values.shape, *shape.origin, shape.cell]
+    else:
+        raise WorldError(
+            f"collider: expected a Sphere, Capsule, Box, Ellipsoid, Plane, DistanceGrid or mesh, "
+            f"got {type(shape).__name__}"
+        )
+    return [float(n) for n in numbers] + [0.0] * (10 - len(numbers))
+
+
+def as_shape(thing: Any) -> Shape:
+    """Return a shape, made into a distance grid if it is a mesh (anything with vertices and faces).
+
+    Raises:
+        WorldError: It is neither.
+    """
+    if hasattr(thing, "signed_distance") and not hasattr(thing, "faces"):
+        return thing
+    if hasattr(thing, "vertices") and hasattr(thing, "faces"):
+        return DistanceGrid.from_mesh(np.asarray(thing.vertices), np.asarray(thing.faces))
+    raise WorldError(
+        f"collider: expected a shape or a mesh with vertices and faces, got {type(thing).__name__}"
+    )

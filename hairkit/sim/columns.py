@@ -1,0 +1,71 @@
+"""Columns of the two small tables of numbers that travel with every launch of the solver.
+
+A step's numbers go to the device in one array a table, since every kernel argument costs microseconds.
+"""
+
+# One row a hair. Poses are a unit quaternion (x, y, z, w) and a translation [m] relative to the hair's origin.
+POSE_BEFORE = 0
+"""Head pose at the end of the last step, 7 columns."""
+POSE_NOW = 7
+"""Head pose at the end of this step, 7 columns."""
+WIND_BEFORE = 14
+"""Wind at the end of the last step [m/s], 3 columns."""
+WIND_NOW = 17
+"""Wind at the end of this step [m/s], 3 columns."""
+GRAVITY = 20
+"""Gravity [m/s^2], 3 columns."""
+TICKS = 23
+"""Whole ticks of the clock in this step."""
+TICK_S = 24
+"""Length of a tick [s]."""
+TRIAL_S = 25
+"""Time from the last tick to the end of the step [s]; 0 for none."""
+ALPHA_FIRST = 26
+"""Where the first tick ends between the two poses, as a fraction."""
+ALPHA_TICK = 27
+"""What a tick adds to that fraction."""
+HOLD = 28
+"""Spring to the rest pose a unit mass [1/s^2]."""
+DRAG = 29
+"""Air drag a unit mass [1/s]."""
+STRETCH = 30
+"""Spring along a segment a unit mass [1/s^2]."""
+STRAIN_LOW = 31
+"""Strain below which the length solve pushes a segment out (negative)."""
+STRAIN_HIGH = 32
+"""Strain above which the length solve pulls a segment in."""
+TETHER = 33
+"""Longest distance to the root, as a multiple of the length along the strand."""
+ROUNDS = 34
+"""Rounds of length solve and contact."""
+RADIUS = 35
+"""Collision radius of a guide point [m]."""
+FRICTION = 36
+"""Coulomb friction between hair and colliders."""
+CONTACT_FIRST = 37
+"""First row of the hair's contacts."""
+CONTACT_COUNT = 38
+"""How many rows of contacts it has."""
+SOLID = 39
+"""1 where the hair turns rigidly with the head and is not simulated."""
+RESET = 40
+"""1 where the hair goes back to its rest pose before this step."""
+HAIR_COLUMNS = 48
+
+# One row for each collider of each hair.
+KIND = 0
+"""Which shape, one of the codes below."""
+SHAPE = 1
+"""The shape's own numbers, 9 columns."""
+COLLIDER_BEFORE = 10
+"""Its pose at the end of the last step, relative to the hair's origin, 7 columns."""
+COLLIDER_NOW = 17
+"""Its pose at the end of this step, 7 columns."""
+CONTACT_COLUMNS = 24
+
+SPHERE = 0
+CAPSULE = 1
+BOX = 2
+ELLIPSOID = 3
+PLANE = 4
+GRID = 5

@@ -1,0 +1,320 @@
+"""Contact of guide points with colliders: how deep, which way out, and friction while it is pushed out.
+
+Each collider goes over a strand's points by itself, so that its own numbers stay in registers. Shapes work on lanes;
+a distance grid is looked up strand by strand.
+"""
+
+from hairkit.backend import ti
+from hairkit.sim import columns as col
+from hairkit.sim.rod import pose_between, rotate, rotate_back
+
+
+@ti.func
+def _sphere(px, py, pz, radius):
+    n = ti.sqrt(px * px + py * py + pz * pz) + 1e-9
+    r = 1.0 / n
+    return n - radius, px * r, py * r, pz * r
+
+
+@ti.func
+def _capsule(px, py, pz, table: ti.template(), row):
+    ax = table[row, col.SHAPE]
+    ay = table[row, col.SHAPE + 1]
+    az = table[row, col.SHAPE + 2]
+    bx = table[row, col.SHAPE + 3] - ax
+    by = table[row, col.SHAPE + 4] - ay
+    bz = table[row, col.SHAPE + 5] - az
+    qx = px - ax
+    qy = py - ay
+    qz = pz - az
+    f = ti.min(ti.max((qx * bx + qy * by + qz * bz) / ti.max(bx * bx + by * by + bz * bz, 1e-12), 0.0), 1.0)
+    return _sphere(qx - bx * f, qy - by * f, qz - bz * f, table[row, col.SHAPE + 6])
+
+
+@ti.func
+def _sign(v):
+    return ti.select(v < 0.0, -1.0, 1.0)
+
+
+@ti.func
+def _box(px, py, pz, hx, hy, hz):
+    sx = _sign(px)
+    sy = _sign(py)
+    sz = _sign(pz)
+    qx = px * sx - hx
+    qy = py * sy - hy
+    qz = pz * sz - hz
+    ox = ti.max(qx, 0.0)
+    oy = ti.max(qy, 0.0)
+    oz = ti.max(qz, 0.0)
+    outer = ti.sqrt(ox * ox + oy * oy + oz * oz)
+    inner = ti.min(ti.max(qx, ti.max(qy, qz)), 0.0)
+    inside = outer < 1e-9
+    # Inside, out through the nearest face.
+    fx = ti.select(qx >= ti.max(qy, qz), 1.0, 0.0)
+    fy = ti.select(qy >= qz, 1.0 - fx, 0.0)
+    fz = 1.0 - fx - fy
+    r = 1.0 / (outer + 1e-9)
+    return (
+        outer + inner,
+        sx * ti.select(inside, fx, ox * r),
+        sy * ti.select(inside, fy, oy * r),
+        sz * ti.select(inside, fz, oz * r),
+    )
+
+
+@ti.func
+def _ellipsoid(px, py, pz, rx, ry, rz):
+    # First-order distance: exact at the surface, where contact happens.
+    ax = px / rx
+    ay = py / ry
+    az = pz / rz
+    bx = ax / rx
+    by = ay / ry
+    bz = az / rz
+    k0 = ti.sqrt(ax * ax + ay * ay + az * az) + 1e-9
+    k1 = ti.sqrt(bx * bx + by * by + bz * bz) + 1e-9
+    r = 1.0 / k1
+    return k0 * (k0 - 1.0) * r, bx * r, by * r, bz * r
+
+
+@ti.func
+def grid_distance(grid: ti.template(), table: ti.template(), row, px, py, pz):
+    """Return a distance grid's value and unit gradient at one point of its own frame."""
+    first = ti.cast(table[row, col.SHAPE], ti.i32)
+    nx = ti.cast(table[row, col.SHAPE + 1], ti.i32)
+    ny = ti.cast(table[row, col.SHAPE + 2], ti.i32)
+    nz = ti.cast(table[row, col.SHAPE + 3], ti.i32)
+    cell = table[row, col.SHAPE + 7]
+    inverse = 1.0 / cell
+    gx = (px - table[row, col.SHAPE + 4]) * inverse
+    gy = (py - table[row, col.SHAPE + 5]) * inverse
+    gz = (pz - table[row, col.SHAPE + 6]) * inverse
+    cx = ti.min(ti.max(gx, 0.0), nx - 1.0)
+    cy = ti.min(ti.max(gy, 0.0), ny - 1.0)
+    cz = ti.min(ti.max(gz, 0.0), nz - 1.0)
+    ox = gx - cx
+    oy = gy - cy
+    oz = gz - cz
+    outside = ti.sqrt(ox * ox + oy * oy + oz * oz) * cell
+    i = ti.min(ti.cast(cx, ti.i32), nx - 2)
+    j = ti.min(ti.cast(cy, ti.i32), ny - 2)
+    k = ti.min(ti.cast(cz, ti.i32), nz - 2)
+    fx = cx - i
+    fy = cy - j
+    fz = cz - k
+    at = first + (i * ny + j) * nz + k
+    v000 = grid[at]
+    v001 = grid[at + 1]
+    v010 = grid[at + nz]
+    v011 = grid[at + nz + 1]
+    v100 = grid[at + ny * nz]
+    v101 = grid[at + ny * nz + 1]
+    v110 = grid[at + ny * nz + nz]
+    v111 = grid[at + ny * nz + nz + 1]
+    a00 = v000 + (v001 - v000) * fz
+    a01 = v010 + (v011 - v010) * fz
+    a10 = v100 + (v101 - v100) * fz
+    a11 = v110 + (v111 - v110) * fz
+    b0 = a00 + (a01 - a00) * fy
+    b1 = a10 + (a11 - a10) * fy
+    dx = b1 - b0
+    dy = (a01 - a00) * (1.0 - fx) + (a11 - a10) * fx
+    dz = ((v001 - v000) * (1.0 - fy) + (v011 - v010) * fy) * (1.0 - fx) + (
+        (v101 - v100) * (1.0 - fy) + (v111 - v110) * fy
+    ) * fx
+    size = 1.0 / ti.sqrt(dx * dx + dy * dy + dz * dz + 1e-20)
+    return b0 + (b1 - b0) * fx + outside, dx * size, dy * size, dz * size
+
+
+@ti.func
+def _keep(px, py, pz, depth, nx, ny, nz, ux, uy, uz, friction):
+    """Push a point out along n by depth, and take up to friction x depth off its slide u along the surface."""
+    push = ti.max(depth, 0.0)
+    along = ux * nx + uy * ny + uz * nz
+    tx = ux - along * nx
+    ty = uy - along * ny
+    tz = uz - along * nz
+    slide = ti.sqrt(tx * tx + ty * ty + tz * tz) + 1e-12
+    back = ti.min(friction * push / slide, 1.0)
+    return px + nx * push - tx * back, py + ny * push - ty * back, pz + nz * push - tz * back
+
+
+@ti.func
+def push_out(arena: ti.template(), contacts: ti.template(), row, alpha0, alpha1, s0, r0, count, radius, friction):
+    """Push a block's points out of one collider where it is at the end of the tick.
+
+    Points 0 and 1 belong to the head and are left alone. What slid during the tick, relative to the collider's own
+    motion, is held back by friction.
+    """
+    kind = ti.cast(contacts[row, col.KIND], ti.i32)
+    turn0, moved0 = pose_between(contacts, row, col.COLLIDER_BEFORE, col.COLLIDER_NOW, alpha0)
+    turn1, moved1 = pose_between(contacts, row, col.COLLIDER_BEFORE, col.COLLIDER_NOW, alpha1)
+    # A point that rode on the surface from where it was, w, is at carry w + shift now.
+    carry = turn1 @ turn0.transpose()
+    shift = moved1 - carry @ moved0
+    stride = ti.static(arena.stride)
+    if kind == col.SPHERE:
+        centre = turn1 @ ti.Vector([contacts[row, col.SHAPE + c] for c in range(3)]) + moved1
+        size = contacts[row, col.SHAPE + 3] + radius
+        for i in range(2, count):
+            r = r0 + i * stride
+            s = s0 + i * stride
+            px = arena.position[r, 0]
+            py = arena.position[r, 1]
+            pz = arena.position[r, 2]
+            d, nx, ny, nz = _sphere(px - centre[0], py - centre[1], pz - centre[2], size)
+            cx, cy, cz = rotate(carry, arena.scratch[s, 0], arena.scratch[s, 1], arena.scratch[s, 2])
+            px, py, pz = _keep(
+                px,
+                py,
+                pz,
+                -d,
+                nx,
+                ny,
+                nz,
+                px - cx - shift[0],
+                py - cy - shift[1],
+                pz - cz - shift[2],
+                friction,
+            )
+            arena.position[r, 0] = px
+            arena.position[r, 1] = py
+            arena.position[r, 2] = pz
+    elif kind < col.GRID:
+        for i in range(2, count):
+            r = r0 + i * stride
+            s = s0 + i * stride
+            px = arena.position[r, 0]
+            py = arena.position[r, 1]
+            pz = arena.position[r, 2]
+            lx, ly, lz = rotate_back(turn1, px - moved1[0], py - moved1[1], pz - moved1[2])
+            d = px
+            mx = px
+            my = px
+            mz = px
+            if kind == col.CAPSULE:
+                d, mx, my, mz = _capsule(lx, ly, lz, contacts, row)
+            elif kind == col.PLANE:
+                mx = px * 0.0 + contacts[row, col.SHAPE]
+                my = px * 0.0 + contacts[row, col.SHAPE + 1]
+                mz = px * 0.0 + contacts[row, col.SHAPE + 2]
+                d = lx * mx + ly * my + lz * mz - contacts[row, col.SHAPE + 3]
+            else:
+                lx = lx - contacts[row, col.SHAPE]
+                ly = ly - contacts[row, col.SHAPE + 1]
+                lz = lz - contacts[row, col.SHAPE + 2]
+                sx = contacts[row, col.SHAPE + 3]
+                sy = contacts[row, col.SHAPE + 4]
+                sz = contacts[row, col.SHAPE + 5]
+                if kind == col.BOX:
+                    d, mx, my, mz = _box(lx, ly, lz, sx, sy, sz)
+                else:
+                    d, mx, my, mz = _ellipsoid(lx, ly, lz, sx, sy, sz)
+            nx, ny, nz = rotate(turn1, mx, my, mz)
+            cx, cy, cz = rotate(carry, arena.scratch[s, 0], arena.scratch[s, 1], arena.scratch[s, 2])
+            px, py, pz = _keep(
+                px,
+                py,
+                pz,
+                radius - d,
+                nx,
+                ny,
+                nz,
+                px - cx - shift[0],
+                py - cy - shift[1],
+                pz - cz - shift[2],
+                friction,
+            )
+            arena.position[r, 0] = px
+            arena.position[r, 1] = py
+            arena.position[r, 2] = pz
+    else:
+        for i in range(2, count):
+            r = r0 + i * stride
+            s = s0 + i * stride
+            if ti.static(arena.lanes > 1):
+                for lane in range(ti.static(arena.lanes)):
+                    px, py, pz = _out_of_grid(
+                        arena,
+                        contacts,
+                        row,
+                        turn1,
+                        moved1,
+                        carry,
+                        shift,
+                        arena.position[r, 0][lane],
+                        arena.position[r, 1][lane],
+                        arena.position[r, 2][lane],
+                        arena.scratch[s, 0][lane],
+                        arena.scratch[s, 1][lane],
+                        arena.scratch[s, 2][lane],
+                        radius,
+                        friction,
+                    )
+                    arena.position[r, 0][lane] = px
+                    arena.position[r, 1][lane] = py
+                    arena.position[r, 2][lane] = pz
+            else:
+                px, py, pz = _out_of_grid(
+                    arena,
+                    contacts,
+                    row,
+                    turn1,
+                    moved1,
+                    carry,
+                    shift,
+                    arena.position[r, 0],
+                    arena.position[r, 1],
+                    arena.position[r, 2],
+                    arena.scratch[s, 0],
+                    arena.scratch[s, 1],
+                    arena.scratch[s, 2],
+                    radius,
+                    friction,
+                )
+                arena.position[r, 0] = px
+                arena.position[r, 1] = py
+                arena.position[r, 2] = pz
+
+
+@ti.func
+def _out_of_grid(
+    arena: ti.template(),
+    contacts: ti.template(),
+    row,
+    turn,
+    moved,
+    carry,
+    shift,
+    px,
+    py,
+    pz,
+    wx,
+    wy,
+    wz,
+    radius,
+    friction,
+):
+    lx, ly, lz = rotate_back(turn, px - moved[0], py - moved[1], pz - moved[2])
+    d, mx, my, mz = grid_distance(arena.grid_value, contacts, row, lx, ly, lz)
+    qx = px
+    qy = py
+    qz = pz
+    if d < radius:
+        nx, ny, nz = rotate(turn, mx, my, mz)
+        cx, cy, cz = rotate(carry, wx, wy, wz)
+        qx, qy, qz = _keep(
+            px,
+            py,
+            pz,
+            radius - d,
+            nx,
+            ny,
+            nz,
+            px - cx - shift[0],
+            py - cy - shift[1],
+            pz - cz - shift[2],
+            friction,
+        )
+    return qx, qy, qz

@@ -1,0 +1,182 @@
+"""From a groom to rows and blocks: which strand lies where, and the constants of its rod (NumPy only)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hairkit.errors import GroomError
+from hairkit.groom import Groom
+
+FEWEST_POINTS = 3
+"""Points 0 and 1 belong to the head; a strand needs one of its own."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """A hair's rows and blocks, counted from its own first row, block and point."""
+
+    row_count: int
+    """Rows of points."""
+
+    rows: NDArray[np.float32]
+    """Rest point [m], rest curvature [m], bending [1/s^2], length [m], shape (row_count, lanes, 8)."""
+
+    frames: NDArray[np.float32]
+    """Normal of each strand's root edge in the head's frame, shape (blocks, lanes, 3)."""
+
+    blocks: NDArray[np.int32]
+    """First row and point count of each block, shape (blocks, 2)."""
+
+    strand_row: NDArray[np.int32]
+    """Row of each strand's first point, shape (strands,)."""
+
+    strand_lane: NDArray[np.int32]
+    """Lane of each strand, shape (strands,)."""
+
+    strand_start: NDArray[np.int32]
+    """First point of each strand in strand order, shape (strands,)."""
+
+    stiffest: float
+    """Largest bending stiffness [1/s^2]; it sets the clock of the hair."""
+
+
+def pack(groom: Groom, *, lanes: int, stride: int) -> Layout:
+    """Lay a groom's strands out for the solver.
+
+    Args:
+        groom: What to lay out.
+        lanes: Strands that share a row, 8 on a CPU, 1 on a GPU.
+        stride: Strands that take turns row by row, 1 on a CPU, 32 on a GPU.
+
+    Raises:
+        GroomError: A strand has fewer than 3 points, a point that is not finite, or no length.
+    """
+    counts = np.asarray(groom.counts, np.int64)
+    points = np.asarray(groom.points, np.float64)
+    start = np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int64)
+    _check(counts, points, start)
+    width = lanes * stride
+    strand_row = np.zeros(len(counts), np.int32)
+    strand_lane = np.zeros(len(counts), np.int32)
+    blocks: list[tuple[int, int]] = []
+    strand_block = np.zeros(len(counts), np.int64)
+    row = 0
+    for count in np.unique(counts):
+        members = np.flatnonzero(counts == count)
+        for first in range(0, len(members), width):
+            group = members[first : first + width]
+            if lanes > 1:
+                strand_row[group] = row
+                strand_lane[group] = np.arange(len(group))
+                strand_block[group] = len(blocks)
+                blocks.append((row, int(count)))
+                row += int(count)
+            else:
+                strand_row[group] = row + np.arange(len(group))
+                strand_block[group] = len(blocks) + np.arange(len(group))
+                blocks.extend((row + turn, int(count)) for turn in range(len(group)))
+                row += int(count) * stride
+    values, frames, stiffest = _rods(groom, counts, points, start)
+    strand = np.repeat(np.arange(len(counts)), counts)
+    index = np.arange(len(points)) - start[strand]
+    rows = np.zeros((row, lanes, 8), np.float32)
+    rows[:, :, 7] = 1.0
+    block_frames = np.zeros((len(blocks), lanes, 3), np.float32)
+    if lanes > 1:
+        # Lanes without a strand of their own copy the block's first, so that they cost no special case.
+        for first_row, count in blocks:
+            head = int(np.flatnonzero((strand_row == first_row) & (strand_lane == 0))[0])
+            rows[first_row : first_row + count] = values[start[head] : start[head] + count][:, None]
+            block_frames[strand_block[head]] = frames[head]
+    rows[strand_row[strand] + index * stride, strand_lane[strand]] = values
+    block_frames[strand_block, strand_lane] = frames
+    return Layout(
+        row_count=row,
+        rows=rows,
+        frames=block_frames,
+        blocks=np.asarray(blocks, np.int32),
+        strand_row=strand_row,
+        strand_lane=strand_lane,
+        strand_start=start.astype(np.int32),
+        stiffest=stiffest,
+    )
+
+
+def transport(
+    a: NDArray[np.float64], b: NDArray[np.float64], v: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Carry vectors v along with the smallest rotations that take unit vectors a to b, each (n, 3)."""
+    c = np.cross(a, b)
+    k = 1.0 / (1.0 + np.maximum((a * b).sum(-1, keepdims=True), -0.98))
+    p = np.cross(c, v)
+    return v + p + np.cross(c, p) * k
+
+
+def _check(
+    counts: NDArray[np.int64], points: NDArray[np.float64], start: NDArray[np.int64]
+) -> None:
+    if len(counts) == 0:
+        raise GroomError("groom: expected at least one strand, got none")
+    short = np.flatnonzero(counts < FEWEST_POINTS)
+    if len(short):
+        raise GroomError(
+            f"strand {short[0]}: expected at least {FEWEST_POINTS} points, got {counts[short[0]]}"
+        )
+    bad = np.flatnonzero(~np.isfinite(points).all(axis=1))
+    if len(bad):
+        strand = int(np.searchsorted(start, bad[0], side="right")) - 1
+        raise GroomError(f"strand {strand}: point {bad[0] - start[strand]} is not finite")
+    step = np.linalg.norm(np.diff(points, axis=0), axis=1)
+    inner = np.ones(len(step), bool)
+    inner[start[1:] - 1] = False
+    flat = np.flatnonzero(inner & (step < 1e-7))
+    if len(flat):
+        strand = int(np.searchsorted(start, flat[0], side="right")) - 1
+        raise GroomError(f"strand {strand}: points {flat[0] - start[strand]} and the next coincide")
+
+
+def _rods(
+    groom: Groom,
+    counts: NDArray[np.int64],
+    points: NDArray[np.float64],
+    start: NDArray[np.int64],
+) -> tuple[NDArray[np.float32], NDArray[np.float32], float]:
+    """Return each point's constants (points, 8), each strand's root normal (strands, 3), the largest stiffness."""
+    style = groom.style
+    values = np.zeros((len(points), 8), np.float32)
+    values[:, :3] = points
+    values[:, 7] = 1.0
+    frames = np.zeros((len(counts), 3), np.float32)
+    stiffest = 0.0
+    for count in np.unique(counts):
+        members = np.flatnonzero(counts == count)
+        at = start[members][:, None] + np.arange(count)
+        x = points[at]
+        edge = np.linalg.norm(np.diff(x, axis=1), axis=2)
+        values[at[:, :-1], 7] = edge
+        # Bending: EI over (mass of a point) x segment^3; the triple at point 1 spans half a cell and counts double.
+        segment = edge.mean(axis=1)
+        share = np.arange(count) / (count - 1)
+        rigidity = style.bending_along(share)[None] / (style.density * segment**4)[:, None]
+        rigidity[:, 0] = rigidity[:, -1] = 0.0
+        rigidity[:, 1] *= 2.0
+        values[at, 6] = rigidity
+        stiffest = max(stiffest, float(rigidity.max()))
+        # Rest curvature in the frame carried along the chords from the root edge.
+        u = x[:, 1] - x[:, 0]
+        u /= np.linalg.norm(u, axis=1, keepdims=True)
+        axis = np.eye(3)[np.argmin(np.abs(u), axis=1)]
+        normal = np.cross(u, axis)
+        normal /= np.linalg.norm(normal, axis=1, keepdims=True)
+        frames[members] = normal
+        for i in range(1, count - 1):
+            v = x[:, i + 1] - x[:, i - 1]
+            v /= np.linalg.norm(v, axis=1, keepdims=True) + 1e-12
+            normal = transport(u, v, normal)
+            u = v
+            bend = x[:, i - 1] - 2.0 * x[:, i] + x[:, i + 1]
+            values[at[:, i], 3] = (bend * normal).sum(1)
+            values[at[:, i], 4] = (bend * np.cross(u, normal)).sum(1)
+            values[at[:, i], 5] = (bend * u).sum(1)
+    return values, frames, stiffest

@@ -1,0 +1,123 @@
+"""The strand's maths: parallel transport, a segment's spring, small symmetric solves.
+
+Every function works on numbers and, elementwise, on vectors of lanes alike: components are written out, and there
+are no branches.
+"""
+
+from hairkit.backend import ti
+
+
+@ti.func
+def transport(ax, ay, az, bx, by, bz, vx, vy, vz):
+    """Carry v along with the smallest rotation that takes unit vector a to unit vector b."""
+    cx = ay * bz - az * by
+    cy = az * bx - ax * bz
+    cz = ax * by - ay * bx
+    # The floor keeps a segment folded back on itself finite.
+    k = 1.0 / (1.0 + ti.max(ax * bx + ay * by + az * bz, -0.98))
+    px = cy * vz - cz * vy
+    py = cz * vx - cx * vz
+    pz = cx * vy - cy * vx
+    return vx + px + (cy * pz - cz * py) * k, vy + py + (cz * px - cx * pz) * k, vz + pz + (cx * py - cy * px) * k
+
+
+@ti.func
+def spring(ex, ey, ez, rest, stiffness):
+    """Return a segment's force on its lower end and its stiffness block (xx, xy, xz, yy, yz, zz).
+
+    Along the segment the spring's own stiffness; across it the geometric stiffness of tension, none in compression,
+    so that the matrix stays positive definite.
+    """
+    length = ti.sqrt(ex * ex + ey * ey + ez * ez) + 1e-9
+    inverse = 1.0 / length
+    ux = ex * inverse
+    uy = ey * inverse
+    uz = ez * inverse
+    across = ti.max(1.0 - rest * inverse, 0.0) * stiffness
+    along = stiffness - across
+    force = stiffness * (length - rest)
+    ax = along * ux
+    ay = along * uy
+    return (
+        force * ux,
+        force * uy,
+        force * uz,
+        across + ax * ux,
+        ax * uy,
+        ax * uz,
+        across + ay * uy,
+        ay * uz,
+        across + along * uz * uz,
+    )
+
+
+@ti.func
+def inverse_symmetric(xx, xy, xz, yy, yz, zz):
+    """Invert a symmetric 3 x 3 matrix given and returned as (xx, xy, xz, yy, yz, zz)."""
+    c0 = yy * zz - yz * yz
+    c1 = xz * yz - xy * zz
+    c2 = xy * yz - xz * yy
+    d = 1.0 / (xx * c0 + xy * c1 + xz * c2)
+    return c0 * d, c1 * d, c2 * d, (xx * zz - xz * xz) * d, (xy * xz - xx * yz) * d, (xx * yy - xy * xy) * d
+
+
+@ti.func
+def rotate(m, x, y, z):
+    """Turn a vector by a 3 x 3 matrix of numbers; the vector may be lanes."""
+    return (
+        m[0, 0] * x + m[0, 1] * y + m[0, 2] * z,
+        m[1, 0] * x + m[1, 1] * y + m[1, 2] * z,
+        m[2, 0] * x + m[2, 1] * y + m[2, 2] * z,
+    )
+
+
+@ti.func
+def rotate_back(m, x, y, z):
+    """Turn a vector by the transpose of a 3 x 3 matrix of numbers."""
+    return (
+        m[0, 0] * x + m[1, 0] * y + m[2, 0] * z,
+        m[0, 1] * x + m[1, 1] * y + m[2, 1] * z,
+        m[0, 2] * x + m[1, 2] * y + m[2, 2] * z,
+    )
+
+
+@ti.func
+def pose_between(table: ti.template(), row, before: ti.template(), now: ti.template(), alpha):
+    """Return the rotation matrix and translation a fraction of the way between two poses of a table's row.
+
+    Great-circle interpolation; ``alpha`` may lie outside 0..1.
+    """
+    ax = table[row, before]
+    ay = table[row, before + 1]
+    az = table[row, before + 2]
+    aw = table[row, before + 3]
+    bx = table[row, now]
+    by = table[row, now + 1]
+    bz = table[row, now + 2]
+    bw = table[row, now + 3]
+    dot = ax * bx + ay * by + az * bz + aw * bw
+    sign = 1.0 if dot >= 0.0 else -1.0
+    dot = ti.min(ti.abs(dot), 1.0)
+    s = 1.0 - alpha
+    t = alpha * sign
+    if dot < 0.9999:
+        angle = ti.acos(dot)
+        scale = 1.0 / ti.sin(angle)
+        s = ti.sin((1.0 - alpha) * angle) * scale
+        t = ti.sin(alpha * angle) * scale * sign
+    x = s * ax + t * bx
+    y = s * ay + t * by
+    z = s * az + t * bz
+    w = s * aw + t * bw
+    k = 2.0 / (x * x + y * y + z * z + w * w)
+    turn = ti.Matrix(
+        [
+            [1.0 - k * (y * y + z * z), k * (x * y - z * w), k * (x * z + y * w)],
+            [k * (x * y + z * w), 1.0 - k * (x * x + z * z), k * (y * z - x * w)],
+            [k * (x * z - y * w), k * (y * z + x * w), 1.0 - k * (x * x + y * y)],
+        ]
+    )
+    moved = ti.Vector(
+        [table[row, before + 4 + c] * (1.0 - alpha) + table[row, now + 4 + c] * alpha for c in range(3)]
+    )
+    return turn, moved

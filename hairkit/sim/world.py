@@ -1,0 +1,657 @@
+"""The world: heads of hair, wind, colliders and a clock of its own."""
+
+import math
+import queue
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hairkit.backend import open_session, ti
+from hairkit.errors import WorldError
+from hairkit.groom import Groom
+from hairkit.shapes import DistanceGrid, Shape
+from hairkit.sim import columns as col
+from hairkit.sim import kernels
+from hairkit.sim.arena import Arena, shared_arena
+from hairkit.sim.colliders import Collider, as_shape, shape_row
+from hairkit.sim.hair import FRICTION, SLEEP_SPEED, Hair
+from hairkit.sim.layout import pack
+from hairkit.sim.poses import check_pose, pose_row
+
+GRAVITY = (0.0, -9.81, 0.0)
+LONGEST_STEP_S = 1.0
+SMALL_BLOCKS = 160
+"""Fewer blocks than this run in the calling thread: waking others costs more than they save."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stats:
+    """How well a world does, read off its state now."""
+
+    max_stretch: float
+    """Worst strain of any segment but the root's."""
+
+    max_penetration: float
+    """Deepest a guide point is in its head, body or a collider [m]; points 0 and 1 are exempt."""
+
+    resets: int
+    """Strands and heads that went bad and were put back into their rest pose."""
+
+    awake: int
+    """Heads of hair that are simulated at present."""
+
+    steps: int
+    """Steps made so far."""
+
+    compile_s: float
+    """Time spent compiling the solver [s], as the first launch of each kernel shows it."""
+
+
+class World:
+    """Heads of hair that move together, on a fixed clock.
+
+    The solver is a discrete elastic rod a strand, stepped implicitly; see ``hairkit.sim.kernels``. Its clock is the
+    world's own: ``step(dt)`` feeds it, and what it does not fill a whole tick is simulated on trial to the time asked
+    for and taken back, so every caller gets the same motion. The head is where ``set_head`` says at every returned
+    time. Lengths are kept to 0.2 % where motion allows; ``hold``, bending and sag are material properties and depend
+    on neither clock, damping nor point count.
+
+    It does not do: strands against strands or cloth; contact between guide points (a segment can cut a sharp edge).
+    """
+
+    def __init__(
+        self,
+        backend: str | None = None,
+        *,
+        max_points: int = 2**17,
+        clock: float = 1.0 / 120.0,
+        threads: int | None = None,
+    ) -> None:
+        """Open Taichi's runtime, or join the one that is open; allocates the arena, compiles nothing.
+
+        Args:
+            backend: ``cpu``, ``cuda``, ``vulkan`` or ``auto``; by default the environment's ``HAIRKIT_BACKEND``, else
+                ``auto``.
+            max_points: Guide points there is room for before the arena grows, rounded up to a power of two.
+            clock: Time between two ticks [s], 1e-4 to 1/30.
+            threads: CPU threads; by default all cores.
+
+        Raises:
+            BackendError: The backend does not work here; the message says why.
+            WorldError: ``clock`` or ``max_points`` is out of range.
+        """
+        if not 1e-4 <= clock <= 1.0 / 30.0:
+            raise WorldError(f"clock {clock!r}: expected 0.0001 to 0.0333 s")
+        if threads is not None and not 1 <= threads <= 1024:
+            raise WorldError(f"threads {threads!r}: expected 1 to 1024")
+        self.session = open_session(backend, threads=threads)
+        self.clock = clock
+        self.hairs: list[Hair] = []
+        self.colliders: list[Collider] = []
+        self.time = 0.0
+        """Time simulated so far [s]."""
+        self.sleep = True
+        """Whether hair at rest may sleep."""
+        self.friction = FRICTION
+        """Coulomb friction between hair and colliders."""
+        self.steps = 0
+        self.active_changed = True
+        self._contacts_changed = True
+        self._wind = np.zeros(3)
+        self._gust = 0.0
+        self._gravity = np.array(GRAVITY)
+        self._air_changed = True
+        shared_arena(self.session, max_points)
+        self._numbers = np.zeros((16, col.HAIR_COLUMNS), np.float32)
+        self._contacts = np.zeros((1, col.CONTACT_COLUMNS), np.float32)
+        self._active: Any = None
+        self._active_count = 0
+        self._resets_before = 0
+        self._slow_warned = False
+        self._posted: queue.SimpleQueue[Callable[[], Any]] = queue.SimpleQueue()
+        self._renderer: Any = None
+
+    @property
+    def arena(self) -> Arena:
+        """The session's fields, the same for all its worlds; it changes when it grows."""
+        return self.session.shared["arena"]
+
+    @property
+    def backend(self) -> str:
+        """The backend it runs on."""
+        return self.session.name
+
+    @property
+    def wind(self) -> NDArray[np.float64]:
+        """Wind [m/s], shape (3,)."""
+        return self._wind.copy()
+
+    @wind.setter
+    def wind(self, value: ArrayLike) -> None:
+        self._wind = _vector("wind", value, 200.0)
+        self._air_changed = True
+
+    @property
+    def gust(self) -> float:
+        """How gusty the wind is: at 1 it varies between nothing and twice itself."""
+        return self._gust
+
+    @gust.setter
+    def gust(self, value: float) -> None:
+        if not 0.0 <= float(value) <= 1.0:
+            raise WorldError(f"gust {value!r}: expected 0 to 1")
+        self._gust = float(value)
+        self._air_changed = True
+
+    @property
+    def gravity(self) -> NDArray[np.float64]:
+        """Gravity [m/s^2], shape (3,)."""
+        return self._gravity.copy()
+
+    @gravity.setter
+    def gravity(self, value: ArrayLike) -> None:
+        self._gravity = _vector("gravity", value, 1000.0)
+        self._air_changed = True
+
+    @property
+    def resets(self) -> int:
+        """How often a strand or a head's pose went bad and hair was put back into its rest pose."""
+        self.session.check()
+        total = self._resets_before + sum(h._host_resets for h in self.hairs)
+        if self.hairs:
+            device = self.arena.hair_resets.to_numpy()
+            total += int(sum(device[h.index] for h in self.hairs))
+        return total
+
+    def add_hair(
+        self, groom: Groom, *, pose: ArrayLike | None = None, wind: float = 1.0, motion: float = 1.0
+    ) -> Hair:
+        """Put a groom on a head in the world, in its rest pose.
+
+        Args:
+            groom: What ``grow`` made.
+            pose: Where the head is, shape (4, 4); by default the identity. Neck and shoulders stand there too.
+            wind: Share of the world's wind that reaches it.
+            motion: 1 natural to 0 solid.
+
+        Returns:
+            The hair, to be moved by ``set_head``.
+
+        Raises:
+            GroomError: A strand has fewer than 3 points or no length.
+            WorldError: The pose is not a rotation and a translation.
+        """
+        self.session.check()
+        matrix = check_pose(np.eye(4) if pose is None else pose, "head pose")
+        if matrix is None:
+            raise WorldError("head pose: expected finite numbers below 1e7 m")
+        arena = self.arena
+        layout = pack(groom, lanes=arena.lanes, stride=arena.stride)
+        longest = int(layout.blocks[:, 1].max())
+        if longest > arena.longest:
+            raise WorldError(f"a strand of {longest} points: expected at most {arena.longest}")
+        wanted = {
+            "row": layout.row_count,
+            "block": len(layout.blocks),
+            "strand": len(groom.counts),
+            "point": len(groom.points),
+            "hair": 1,
+        }
+        rows = self._take(wanted)
+        arena = self.arena
+        hair = Hair(self, groom, matrix, layout, rows)
+        kernels.load_hair(
+            layout.row_count,
+            rows["row"],
+            rows["block"],
+            len(layout.blocks),
+            rows["hair"],
+            layout.rows,
+            layout.frames,
+            layout.blocks,
+            arena,
+        )
+        table = np.stack(
+            [
+                layout.strand_row + rows["row"],
+                layout.strand_lane,
+                layout.strand_start + rows["point"],
+                np.asarray(groom.counts, np.int32),
+            ],
+            axis=1,
+        ).astype(np.int32)
+        kernels.load_strands(len(table), rows["strand"], rows["hair"], table, arena)
+        self._write_hair(hair)
+        hair.wind = wind
+        hair.motion = motion
+        head = groom.head
+        for shape, follows in ((head.body_shape, False), (head.head_shape, True)):
+            if shape is not None:
+                first, count = self._load_grid(shape)
+                if count:
+                    hair.cells.append((first, count))
+                hair.shapes.append((shape, shape_row(shape, first), follows))
+        self.hairs.append(hair)
+        hair.write_step(self._numbers, self.clock, self.clock)
+        hair._phase = 0.0
+        self._numbers[hair.index, [col.TICKS, col.TRIAL_S]] = 0.0
+        self._numbers[hair.index, col.RESET] = 1.0
+        self.active_changed = True
+        self._contacts_changed = True
+        self._refresh()
+        self._launch(force=[hair])
+        self._numbers[hair.index, col.RESET] = 0.0
+        return hair
+
+    def remove(self, thing: Hair | Collider) -> None:
+        """Take hair or a collider out of the world; its rows are free for the next.
+
+        Raises:
+            WorldError: It is not in this world.
+        """
+        self.session.check()
+        if isinstance(thing, Hair):
+            if thing not in self.hairs:
+                raise WorldError("remove: this hair is not in this world")
+            self._resets_before += thing._host_resets
+            self._resets_before += int(self.arena.hair_resets[thing.index])
+            self.hairs.remove(thing)
+            spaces = self._spaces()
+            counts = {
+                "row": thing.row_count,
+                "block": thing.block_count,
+                "strand": thing.strand_count,
+                "point": len(thing.groom.points),
+                "hair": 1,
+            }
+            for name, count in counts.items():
+                spaces[name].give(thing._rows[name], count)
+            for first, count in thing.cells:
+                self.arena.cell_space.give(first, count)
+        else:
+            if thing not in self.colliders:
+                raise WorldError("remove: this collider is not in this world")
+            self.colliders.remove(thing)
+            if thing.cells[1]:
+                self.arena.cell_space.give(*thing.cells)
+            self._wake()
+        self.active_changed = True
+        self._contacts_changed = True
+
+    def add_collider(self, shape: Any, *, pose: ArrayLike | None = None) -> Collider:
+        """Put something into the world that all hair is kept out of.
+
+        Args:
+            shape: A shape of ``hairkit.shapes``, or a mesh (anything with vertices and faces), which becomes a grid of
+                signed distances.
+            pose: Its frame to the world's, shape (4, 4); by default the identity.
+
+        Returns:
+            The collider; ``.set_pose`` moves it.
+
+        Raises:
+            WorldError: The shape is not known, or the pose is not a rotation and a translation.
+        """
+        self.session.check()
+        matrix = check_pose(np.eye(4) if pose is None else pose, "collider pose")
+        if matrix is None:
+            raise WorldError("collider pose: expected finite numbers below 1e7 m")
+        solid = as_shape(shape)
+        shape_row(solid, 0)
+        collider = Collider(solid, matrix, self._load_grid(solid))
+        self.colliders.append(collider)
+        self._contacts_changed = True
+        self._wake()
+        return collider
+
+    def post(self, work: Callable[[], Any]) -> None:
+        """Hand work over from any thread; it runs in the owning thread at the start of the next step."""
+        self._posted.put(work)
+
+    def step(self, dt: float) -> None:
+        """Move on by dt seconds of simulated time.
+
+        Args:
+            dt: Time since the last step [s], over 0. A step over 1 s is cut to 1 s: a stalled caller sees time slow
+                down instead of waiting.
+
+        Raises:
+            WorldError: dt is 0, negative or not a number.
+            SessionError: The runtime was closed, or another thread owns it.
+        """
+        self.session.check()
+        try:
+            dt = float(dt)
+        except (TypeError, ValueError):
+            raise WorldError(f"dt {dt!r}: expected seconds over 0") from None
+        if not (math.isfinite(dt) and dt > 0.0):
+            raise WorldError(f"dt {dt:g}: expected seconds over 0")
+        if dt > LONGEST_STEP_S:
+            if not self._slow_warned:
+                warnings.warn(f"a step of {dt:g} s is cut to {LONGEST_STEP_S:g} s", stacklevel=2)
+                self._slow_warned = True
+            dt = LONGEST_STEP_S
+        while not self._posted.empty():
+            self._posted.get()()
+        for hair in self.hairs:
+            if hair.far():
+                self._rebase(hair)
+            hair.write_step(self._numbers, dt, self.clock)
+        self.time += dt
+        self._write_air()
+        self._refresh()
+        self._launch()
+        used = self._used
+        numbers = self._numbers[:used]
+        numbers[:, col.POSE_BEFORE : col.POSE_BEFORE + 7] = numbers[:, col.POSE_NOW : col.POSE_NOW + 7]
+        numbers[:, col.WIND_BEFORE : col.WIND_BEFORE + 3] = numbers[:, col.WIND_NOW : col.WIND_NOW + 3]
+        self._contacts[:, col.COLLIDER_BEFORE : col.COLLIDER_BEFORE + 7] = self._contacts[
+            :, col.COLLIDER_NOW : col.COLLIDER_NOW + 7
+        ]
+        self.steps += 1
+        for hair in self.hairs:
+            hair.after_step(dt)
+            if self.sleep:
+                self._try_sleep(hair)
+            elif hair.sleeping:
+                hair.wake()
+
+    def read(self, hair: Hair) -> NDArray[np.float64]:
+        """Return a hair's points in the world [m]; ``Hair.points`` is the usual way."""
+        self.session.check()
+        points = np.zeros((len(hair.groom.points), 3), np.float32)
+        kernels.read_points(
+            hair.strand_count, hair.strand_first, hair._rows["point"], self._numbers, self.arena, points
+        )
+        return points.astype(np.float64) + hair.origin
+
+    def present(self) -> None:
+        """Fill the arena's ``guide_point`` for drawing, on the device."""
+        self.session.check()
+        for hair in self.hairs:
+            kernels.present(hair.strand_count, hair.strand_first, self._numbers, self.arena)
+
+    def render(self, camera: Any, *, width: int = 960, height: int = 720, **options: Any) -> Any:
+        """Draw the world as it is now.
+
+        Args:
+            camera: Where from, a ``hairkit.Camera``.
+            width: Picture width [pixels].
+            height: Picture height [pixels].
+            options: See ``hairkit.draw.Renderer.image``.
+
+        Returns:
+            The picture, sRGB, shape (height, width, 3 or 4), uint8.
+        """
+        self.session.check()
+        if self._renderer is None:
+            from hairkit.draw import Renderer
+
+            self._renderer = Renderer(self)
+        return self._renderer.image(camera, width=width, height=height, **options)
+
+    def stats(self) -> Stats:
+        """Return how well it does now; reads all points back, so not for every step of a game."""
+        stretch = 0.0
+        depth = 0.0
+        for hair in self.hairs:
+            points = hair.points()
+            first = np.concatenate([[0], np.cumsum(hair.counts)]).astype(np.int64)
+            index = np.arange(len(points)) - np.repeat(first[:-1], hair.counts)
+            rest = np.linalg.norm(np.diff(np.asarray(hair.groom.points), axis=0), axis=1)
+            now = np.linalg.norm(np.diff(points, axis=0), axis=1)
+            mine = index[1:] >= 2
+            if mine.any():
+                stretch = max(stretch, float((now[mine] / rest[mine] - 1.0).max()))
+            free = points[index >= 2]
+            solids = [
+                (shape, hair.head_pose if follows else hair.body_pose)
+                for shape, _, follows in hair.shapes
+            ]
+            solids += [(c.shape, c.pose) for c in self.colliders]
+            for shape, pose in solids:
+                local = (free - pose[:3, 3]) @ pose[:3, :3]
+                if len(local):
+                    depth = max(depth, float(-shape.signed_distance(local)[0].min()))
+        return Stats(
+            max_stretch=stretch,
+            max_penetration=max(depth, 0.0),
+            resets=self.resets,
+            awake=sum(not (h.sleeping or h.solid) for h in self.hairs),
+            steps=self.steps,
+            compile_s=self.session.shared.get("compile_s", 0.0),
+        )
+
+    def close(self) -> None:
+        """Take everything out of the world; the runtime stays open for the next."""
+        for hair in list(self.hairs):
+            self.remove(hair)
+        for collider in list(self.colliders):
+            self.remove(collider)
+        self._renderer = None
+
+    @property
+    def _used(self) -> int:
+        return max((h.index + 1 for h in self.hairs), default=0)
+
+    def _spaces(self) -> dict[str, Any]:
+        arena = self.arena
+        return {
+            "row": arena.row_space,
+            "block": arena.block_space,
+            "strand": arena.strand_space,
+            "point": arena.point_space,
+            "hair": arena.hair_space,
+        }
+
+    def _take(self, wanted: dict[str, int]) -> dict[str, int]:
+        """Take rows of every table, growing the arena until there is room."""
+        while True:
+            spaces = self._spaces()
+            taken: dict[str, int] = {}
+            for name, count in wanted.items():
+                first = spaces[name].take(count)
+                if first is None:
+                    break
+                taken[name] = first
+            if len(taken) == len(wanted):
+                return taken
+            for name, first in taken.items():
+                spaces[name].give(first, wanted[name])
+            self.arena.grown(points=self.arena.max_points * 2, cells=self.arena.max_cells)
+
+    def _load_grid(self, shape: Shape) -> tuple[int, int]:
+        if not isinstance(shape, DistanceGrid):
+            return 0, 0
+        values = np.ascontiguousarray(shape.values, np.float32).ravel()
+        first = self.arena.cell_space.take(len(values))
+        while first is None:
+            self.arena.grown(points=self.arena.max_points, cells=self.arena.max_cells * 2)
+            first = self.arena.cell_space.take(len(values))
+        kernels.load_grid(len(values), first, values, self.arena)
+        return first, len(values)
+
+    def _write_hair(self, hair: Hair) -> None:
+        """Fill in what does not change from step to step."""
+        if hair.index >= len(self._numbers):
+            wider = np.zeros((2 * (hair.index + 1), col.HAIR_COLUMNS), np.float32)
+            wider[: len(self._numbers)] = self._numbers
+            self._numbers = wider
+        style = hair.groom.style
+        low, high = style.stretch_limits()
+        row = self._numbers[hair.index]
+        row[:] = 0.0
+        row[col.POSE_BEFORE : col.POSE_BEFORE + 7] = pose_row(hair.head_pose, hair.origin)
+        row[col.POSE_NOW : col.POSE_NOW + 7] = row[col.POSE_BEFORE : col.POSE_BEFORE + 7]
+        row[col.DRAG] = style.drag()
+        row[col.STRETCH] = style.stretch_stiffness()
+        row[col.STRAIN_LOW] = low
+        row[col.STRAIN_HIGH] = high
+        row[col.TETHER] = 1.0 + max(style.max_stretch, high)
+        row[col.RADIUS] = style.thickness
+        row[col.FRICTION] = self.friction
+        row[col.GRAVITY : col.GRAVITY + 3] = self._gravity
+        row[col.WIND_BEFORE : col.WIND_BEFORE + 3] = self._blowing() * hair.wind
+        row[col.WIND_NOW : col.WIND_NOW + 3] = row[col.WIND_BEFORE : col.WIND_BEFORE + 3]
+
+    def _blowing(self) -> NDArray[np.float64]:
+        """Return the wind with its gusts at the time now: sines whose periods share no multiple."""
+        if self._gust == 0.0:
+            return self._wind
+        t = self.time
+        wave = 0.5 * math.sin(1.3 * t) + 0.3 * math.sin(3.1 * t + 1.0) + 0.2 * math.sin(7.7 * t + 2.0)
+        return self._wind * (1.0 + self._gust * wave)
+
+    def _write_air(self) -> None:
+        gusty = self._gust > 0.0 and bool(self._wind.any())
+        wind = self._blowing()
+        for hair in self.hairs:
+            row = self._numbers[hair.index]
+            row[col.WIND_NOW : col.WIND_NOW + 3] = wind * hair.wind
+            if gusty and hair.wind > 0.0:
+                hair.wake()
+        if self._air_changed:
+            self._air_changed = False
+            for hair in self.hairs:
+                self._numbers[hair.index, col.GRAVITY : col.GRAVITY + 3] = self._gravity
+            self._wake()
+
+    def _wake(self) -> None:
+        for hair in self.hairs:
+            hair.wake()
+
+    def _refresh(self) -> None:
+        """Bring the tables of contacts and of active blocks up to date."""
+        if self._contacts_changed:
+            self._lay_contacts()
+        moved = [(i, c) for i, c in enumerate(self.colliders) if c.moved]
+        for hair in self.hairs:
+            first = hair.contact_rows[0]
+            for index, collider in moved:
+                self._contacts[first + index, col.COLLIDER_NOW : col.COLLIDER_NOW + 7] = pose_row(
+                    collider.pose, hair.origin
+                )
+            at = first + len(self.colliders)
+            for _, _, follows in hair.shapes:
+                now = self._contacts[at, col.COLLIDER_NOW : col.COLLIDER_NOW + 7]
+                if follows:
+                    now[:] = self._numbers[hair.index, col.POSE_NOW : col.POSE_NOW + 7]
+                elif hair.body_pose is not hair.body_seen:
+                    now[:] = pose_row(hair.body_pose, hair.origin)
+                    hair.body_seen = hair.body_pose
+                at += 1
+        for _, collider in moved:
+            collider.moved = False
+        if moved:
+            self._wake()
+        if self.active_changed:
+            self._list_active()
+
+    def _lay_contacts(self) -> None:
+        """Give each hair its rows: the world's colliders, then its body, then its head, which has the last word."""
+        self._contacts_changed = False
+        per = [len(self.colliders) + len(h.shapes) for h in self.hairs]
+        table = np.zeros((max(sum(per), 1), col.CONTACT_COLUMNS), np.float32)
+        at = 0
+        for hair, count in zip(self.hairs, per, strict=True):
+            hair.contact_rows = (at, count)
+            self._numbers[hair.index, col.CONTACT_FIRST] = at
+            self._numbers[hair.index, col.CONTACT_COUNT] = count
+            for collider in self.colliders:
+                table[at, :10] = collider.row()
+                table[at, col.COLLIDER_BEFORE :][:7] = pose_row(collider.pose, hair.origin)
+                table[at, col.COLLIDER_NOW :][:7] = table[at, col.COLLIDER_BEFORE :][:7]
+                at += 1
+            for _, numbers, follows in hair.shapes:
+                table[at, :10] = numbers
+                pose = hair.head_pose if follows else hair.body_pose
+                before = (
+                    self._numbers[hair.index, col.POSE_BEFORE :][:7]
+                    if follows
+                    else pose_row(pose, hair.origin)
+                )
+                table[at, col.COLLIDER_BEFORE :][:7] = before
+                table[at, col.COLLIDER_NOW :][:7] = pose_row(pose, hair.origin)
+                at += 1
+            hair.body_seen = hair.body_pose
+        self._contacts = table
+
+    def _list_active(self) -> None:
+        self.active_changed = False
+        blocks = [
+            np.arange(h._rows["block"], h._rows["block"] + h.block_count)
+            for h in self.hairs
+            if not (h.sleeping or h.solid)
+        ]
+        listed = np.concatenate(blocks).astype(np.int32) if blocks else np.zeros(0, np.int32)
+        self._active_count = len(listed)
+        if len(listed):
+            self._active = ti.ndarray(ti.i32, len(listed))
+            self._active.from_numpy(listed)
+
+    def _launch(self, force: list[Hair] | None = None) -> None:
+        """Run the solver over the active blocks, or over some hair's blocks alone."""
+        active, count = self._active, self._active_count
+        if force is not None:
+            listed = np.concatenate(
+                [np.arange(h._rows["block"], h._rows["block"] + h.block_count) for h in force]
+            ).astype(np.int32)
+            active, count = ti.ndarray(ti.i32, len(listed)), len(listed)
+            active.from_numpy(listed)
+        if not count:
+            return
+        arena = self.arena
+        serial = not self.session.gpu and self.session.threads == 1
+        if self.session.gpu:
+            chunks, each = count, 1
+        else:
+            # A chunk is a thread's turn; a few blocks are one chunk, since a second thread costs more than it saves.
+            chunks = 1 if serial or count < SMALL_BLOCKS else min(arena.chunks, count)
+            each = -(-count // chunks)
+        before = time.perf_counter()
+        kernels.advance(
+            count, chunks, each, serial, arena, active, self._numbers, self._contacts
+        )
+        key = ("advance", id(arena), serial)
+        seen = self.session.shared.setdefault("launched", set())
+        if key not in seen:
+            seen.add(key)
+            ti.sync()
+            spent = self.session.shared.get("compile_s", 0.0) + time.perf_counter() - before
+            self.session.shared["compile_s"] = spent
+
+    def _try_sleep(self, hair: Hair) -> None:
+        if not hair.may_sleep():
+            return
+        speed = kernels.most_motion(hair._rows["block"], hair.block_count, self.arena)
+        if speed < SLEEP_SPEED:
+            hair.sleeping = True
+            self.active_changed = True
+
+    def _rebase(self, hair: Hair) -> None:
+        """Take a hair's origin along with its head, so that f32 stays exact far from the world's origin."""
+        new = np.round(hair._next_head[:3, 3] * 16.0) / 16.0
+        shift = hair.origin - new
+        hair.origin = new
+        kernels.move_origin(hair.row_count, hair._rows["row"], *shift.tolist(), self.arena)
+        row = self._numbers[hair.index]
+        for first in (col.POSE_BEFORE, col.POSE_NOW):
+            row[first + 4 : first + 7] += shift.astype(np.float32)
+        at, count = hair.contact_rows
+        for first in (col.COLLIDER_BEFORE, col.COLLIDER_NOW):
+            self._contacts[at : at + count, first + 4 : first + 7] += shift.astype(np.float32)
+
+
+def _vector(what: str, value: ArrayLike, most: float) -> NDArray[np.float64]:
+    try:
+        vector = np.array(value, np.float64)
+    except (TypeError, ValueError):
+        raise WorldError(f"{what} {value!r}: expected three numbers") from None
+    if vector.shape != (3,) or not np.isfinite(vector).all() or np.abs(vector).max() > most:
+        raise WorldError(f"{what} {value!r}: expected three finite numbers up to {most:g}")
+    return vector
