@@ -39,7 +39,7 @@ _HOME = {
     "save_strands": "hairkit.io.strands",
     "style_names": "hairkit.style",
 }
-_MODULES = ("errors", "motions", "shapes")
+_MODULES = ("errors", "motions", "paths", "shapes")
 
 
 def __getattr__(name: str) -> Any:

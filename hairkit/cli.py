@@ -8,6 +8,7 @@ import re
 import shutil
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +23,9 @@ from hairkit.errors import FileError, HairkitError
 
 OUT = Console(highlight=False)
 ERR = Console(stderr=True, highlight=False)
+
+# Taichi's compiler may swallow the exception that a signal raised in the middle of it.
+_stopped = threading.Event()
 
 app = typer.Typer(
     name="hairkit",
@@ -55,8 +59,11 @@ def run(arguments: Sequence[str]) -> int:
     debug = "--debug" in words
     words = [word for word in words if word != "--debug"] or ["--help"]
     try:
-        with _terminated_as_interrupt():
+        with interruptible():
             code = app(words, prog_name="hairkit", standalone_mode=False)
+        if code == 130:
+            # How typer hands on an interrupt.
+            raise KeyboardInterrupt
         return code if isinstance(code, int) else 0
     except (HairkitError, typer.TyperException) as error:
         if debug:
@@ -84,14 +91,15 @@ def _complain(message: str) -> None:
 
 
 @contextmanager
-def _terminated_as_interrupt() -> Iterator[None]:
-    """Let SIGTERM unwind like Ctrl-C, so that files half-written are removed."""
+def interruptible() -> Iterator[None]:
+    """Let SIGTERM unwind as Ctrl-C does, so that files half-written are removed, and lose neither."""
 
     def stop(*_: object) -> None:
+        _stopped.set()
         raise KeyboardInterrupt
 
     try:
-        before = signal.signal(signal.SIGTERM, stop)
+        before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     except ValueError:
         # Not the main thread: whoever called us there keeps its own handlers.
         yield
@@ -99,12 +107,14 @@ def _terminated_as_interrupt() -> Iterator[None]:
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        _stopped.clear()
 
 
 @contextmanager
 def _progress() -> Iterator[Callable[[str, int, int], None]]:
-    """Show progress bars on stderr; gives what to call with a label, steps done and steps in all."""
+    """Show progress bars on stderr; gives what to call with a label, steps done, steps in all."""
     bars = Progress(
         SpinnerColumn(),
         TextColumn("{task.description}"),
@@ -119,6 +129,8 @@ def _progress() -> Iterator[Callable[[str, int, int], None]]:
     tasks: dict[str, Any] = {}
 
     def show(label: str, done: int, total: int) -> None:
+        if _stopped.is_set():
+            raise KeyboardInterrupt
         for other, task in tasks.items():
             if other != label and bars.tasks[task].total is None:
                 bars.update(task, total=1, completed=1)

@@ -39,12 +39,12 @@ SCALP_EDGE = (
     (0, 28.0),
     (25, 30.0),
     (40, 28.0),
-    (55, 17.0),
-    (68, 4.0),
-    (80, -6.0),
-    (95, -13.0),
-    (106, -22.0),
-    (116, -36.0),
+    (55, 18.0),
+    (68, 8.0),
+    (80, 0.0),
+    (95, -6.0),
+    (106, -15.0),
+    (116, -32.0),
     (135, -45.0),
     (180, -48.0),
 )
@@ -224,7 +224,7 @@ class Head:
         middle = vertices[faces].mean(axis=1)
         if scalp is None:
             ears = ear_vertices(welded, center, radius)
-            mask = _find_scalp(vertices, faces, center, follow, ears, crown, hairline)
+            mask = _find_scalp(vertices, faces, center, radius, follow, ears, crown, hairline)
         else:
             mask = _given_scalp(label, scalp, path.name, len(vertices), faces)
         area = np.linalg.norm(
@@ -236,7 +236,7 @@ class Head:
         )
         if not area[mask].sum() > 0.0:
             raise HeadError(
-                f"{label}: no scalp found (none of {len(middle)} triangles is where hair may grow); "
+                f"{label}: no scalp found (hair may grow on none of {len(middle)} triangles); "
                 "expected +Y up and the face to +Z (see up= and front=), or scalp= faces"
             )
         head_shape, body_shape = _solids(vertices, faces, marks, follow)
@@ -403,6 +403,7 @@ def _find_scalp(
     vertices: Points,
     faces: NDArray[np.int64],
     center: Points,
+    radius: float,
     follow: Points,
     ears: Points,
     crown: float,
@@ -421,7 +422,7 @@ def _find_scalp(
     if len(ears):
         from scipy.spatial import cKDTree
 
-        near, _ = cKDTree(ears).query(corners.reshape(-1, 3), distance_upper_bound=0.004)
+        near, _ = cKDTree(ears).query(corners.reshape(-1, 3), distance_upper_bound=0.08 * radius)
         mask &= ~np.isfinite(near).reshape(-1, 3).any(axis=1)
     return mask
 

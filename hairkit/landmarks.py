@@ -109,7 +109,7 @@ def find_landmarks(vertices: Points, faces: NDArray[np.int64]) -> Landmarks:
         height=height,
         has_neck=found,
         neck=(-0.29 * height, 0.0),
-        cut_low=-0.25 * height,
+        cut_low=-0.18 * height,
         cut_high=0.0,
     )
 

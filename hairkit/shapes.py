@@ -340,7 +340,8 @@ class DistanceGrid:
         if np.prod(counts.astype(np.float64)) > MAX_GRID_CELLS:
             raise HairkitError(
                 f"DistanceGrid: a mesh {np.round(high - low, 3).tolist()} m large needs "
-                f"{counts.tolist()} points of {cell} m, more than {MAX_GRID_CELLS}; expected a larger cell, or a mesh in metres"
+                f"{counts.tolist()} points of {cell} m, more than {MAX_GRID_CELLS}; "
+                "expected a larger cell, or a mesh in metres"
             )
         key = hashlib.sha256(
             f"grid {GRID_VERSION} {cell!r} {low.tolist()} {counts.tolist()}".encode()

@@ -274,10 +274,10 @@ def test_interrupted_video_leaves_nothing(tmp_path: Path, stop: signal.Signals):
     """Send a real signal to a process in the middle of a video."""
     program = f"""
 import numpy as np, sys, time
-from hairkit.cli import _terminated_as_interrupt
+from hairkit.cli import interruptible
 from hairkit.io.video import video_writer
 path = {str(tmp_path / "a.mp4")!r}
-with _terminated_as_interrupt(), video_writer(path, width=64, height=48, rate=30) as write:
+with interruptible(), video_writer(path, width=64, height=48, rate=30) as write:
     while True:
         write(np.zeros((48, 64, 3), np.uint8))
         print("frame", flush=True)

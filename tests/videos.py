@@ -1,4 +1,4 @@
-"""Read videos back; imageio's own reader leaves its pipes open, which the test suite makes an error."""
+"""Read videos back: imageio's reader leaves pipes open, which is an error in our tests."""
 
 import subprocess
 from pathlib import Path

@@ -86,10 +86,10 @@ class Camera:
         left = np.cross(up, front)
         radius = float(head.radius)
         if distance is None:
-            distance = 4.6 * radius / (2.0 * math.tan(0.5 * fov)) + radius
+            distance = 5.0 * radius / (2.0 * math.tan(0.5 * fov)) + radius
         level = math.cos(yaw) * front + math.sin(yaw) * left
         toward = math.cos(pitch) * level + math.sin(pitch) * up
-        target = np.asarray(head.center, dtype=np.float64) - 0.55 * radius * up
+        target = np.asarray(head.center, dtype=np.float64) - 0.8 * radius * up
         matrix = np.eye(4) if pose is None else np.asarray(pose, dtype=np.float64)
         target = matrix[:3, :3] @ target + matrix[:3, 3]
         position = target + distance * (matrix[:3, :3] @ toward)
@@ -141,7 +141,7 @@ class Light:
     rim_color: tuple[float, float, float] = (0.9, 1.0, 1.15)
     """Strength of the rim light, linear red, green and blue."""
 
-    sky_color: tuple[float, float, float] = (0.62, 0.66, 0.74)
+    sky_color: tuple[float, float, float] = (0.66, 0.67, 0.70)
     """Strength of the light from all around, linear red, green and blue."""
 
     world: bool = False

@@ -36,7 +36,9 @@ SHAPES = 44
 """Two shapes, head and body, SHAPE_SIZE numbers each."""
 SHAPE_SIZE = 10
 """A kind (0 nothing, 1 sphere, 2 grid), centre or origin (3), radius or cell, grid's outer margin."""
-HAIR_NUMBERS = SHAPES + 2 * SHAPE_SIZE
+BALL = SHAPES + 2 * SHAPE_SIZE
+"""Ball round the skull that the light's grid covers too: centre in the head's frame, radius; 4 numbers."""
+HAIR_NUMBERS = BALL + 4
 
 BOX_STEP = 1e-4
 """Boxes are kept in whole steps [m], so that integer atomics give the same box in any order."""
@@ -83,6 +85,18 @@ def unit(v):
     return v / ti.sqrt(ti.max(v.dot(v), 1e-20))
 
 
+@ti.func
+def on_axes(hair: ti.template(), x):
+    """Return a place on the axes of the light's grid [m]."""
+    return ti.Vector(
+        [
+            x.dot(triple(hair, LIGHT_RIGHT)),
+            x.dot(triple(hair, LIGHT_UP)),
+            x.dot(triple(hair, LIGHT_TOWARD)),
+        ]
+    )
+
+
 @ti.kernel
 def carry_frames(
     # layout
@@ -120,36 +134,38 @@ def carry_frames(
         guide_side_out: Unit vector across the guide at each of its points.
         box_out: Least and greatest place on the light's axes, in steps of BOX_STEP.
     """
-    for i in range(strand_count):
-        start = guide_start[strand_first + i]
-        count = guide_count[strand_first + i]
-        frame = strand_frame[own_first + i]
-        side = turn(hair, HEAD, ti.Vector([frame[0], frame[1], frame[2]]))
-        before = unit(guide_point[start + 1] - guide_point[start])
-        side = unit(side - before * side.dot(before))
+    for i in range(strand_count + 1):
         low = ti.Vector([1e9, 1e9, 1e9])
         high = -low
-        for p in range(count):
-            here = guide_point[start + p]
-            along = unit(
-                guide_point[start + ti.min(p + 1, count - 1)] - guide_point[start + ti.max(p - 1, 0)]
-            )
-            # Smallest rotation that takes one unit vector to the next; two opposite ones have none.
-            side = side - (before + along) * (side.dot(along) / ti.max(1.0 + before.dot(along), 1e-3))
-            side = unit(side - along * side.dot(along))
-            guide_side_out[start + p] = side
-            before = along
-            place = here + triple(hair, SHIFT)
-            on_axes = ti.Vector(
-                [
-                    place.dot(triple(hair, LIGHT_RIGHT)),
-                    place.dot(triple(hair, LIGHT_UP)),
-                    place.dot(triple(hair, LIGHT_TOWARD)),
-                ]
-            )
-            low = ti.min(low, on_axes)
-            high = ti.max(high, on_axes)
         margin = hair[MARGIN]
+        if i == strand_count:
+            middle = turn(hair, HEAD, triple(hair, BALL)) + triple(hair, HEAD + 9)
+            low = on_axes(hair, middle)
+            high = low
+            margin = hair[BALL + 3]
+        else:
+            start = guide_start[strand_first + i]
+            count = guide_count[strand_first + i]
+            frame = strand_frame[own_first + i]
+            side = turn(hair, HEAD, ti.Vector([frame[0], frame[1], frame[2]]))
+            before = unit(guide_point[start + 1] - guide_point[start])
+            side = unit(side - before * side.dot(before))
+            for p in range(count):
+                here = guide_point[start + p]
+                along = unit(
+                    guide_point[start + ti.min(p + 1, count - 1)]
+                    - guide_point[start + ti.max(p - 1, 0)]
+                )
+                # Smallest rotation that takes one unit vector to the next; two opposite ones have none.
+                side = side - (before + along) * (
+                    side.dot(along) / ti.max(1.0 + before.dot(along), 1e-3)
+                )
+                side = unit(side - along * side.dot(along))
+                guide_side_out[start + p] = side
+                before = along
+                place = on_axes(hair, here + triple(hair, SHIFT))
+                low = ti.min(low, place)
+                high = ti.max(high, place)
         for c in ti.static(range(3)):
             least = ti.cast(ti.floor((low[c] - margin) / BOX_STEP), ti.i32)
             most = ti.cast(ti.ceil((high[c] + margin) / BOX_STEP), ti.i32)
@@ -210,7 +226,12 @@ def keep_out(hair: ti.template(), whole: ti.template(), distance: ti.template(),
                 d, n = length - hair[at + 4], from_middle / length
             else:
                 grid = ti.Vector(
-                    [whole[which * 4], whole[which * 4 + 1], whole[which * 4 + 2], whole[which * 4 + 3]]
+                    [
+                        whole[which * 4],
+                        whole[which * 4 + 1],
+                        whole[which * 4 + 2],
+                        whole[which * 4 + 3],
+                    ]
                 )
                 answer = grid_distance(hair, grid, at, distance, local)
                 d, n = answer[0], ti.Vector([answer[1], answer[2], answer[3]])
@@ -326,10 +347,10 @@ def expand(
 
         # Locks wander slowly, single hairs more quickly and less: what keeps hair from looking ruled.
         spacing = hair[LENGTH] / (point_count - 1)
-        slow = TAU * reach / ti.max(0.11, 5.0 * spacing)
-        quick = TAU * reach / ti.max(0.035, 4.0 * spacing)
+        slow = TAU * reach / ti.max(0.17, 5.0 * spacing)
+        quick = TAU * reach / ti.max(0.04, 7.0 * spacing)
         lock_phase, hair_phase = trait[LOCK_PHASE], trait[HAIR_PHASE]
-        drift = ti.min(0.035 * reach, 0.0035)
+        drift = ti.min(0.03 * reach, 0.0015 + 0.012 * hair[FRIZZ])
         stray = wild * ti.min(0.12 * reach, 0.012)
         fray = ti.min(0.02 * reach, 0.0006 + 0.006 * hair[FRIZZ]) * (0.3 + 0.7 * s)
         ox += drift * ti.sin(slow + lock_phase) + fray * ti.sin(quick + 3.0 * hair_phase)

@@ -24,6 +24,7 @@ from hairkit.draw.shade import (
     RIM,
     RIM_COLOR,
     ROOT_COLOR,
+    SAMPLE_SHIFT,
     SAMPLES,
     SKY_COLOR,
     TRANSPARENT,
@@ -37,6 +38,8 @@ from hairkit.draw.shade import (
     vec,
 )
 
+TILE = 8
+"""Samples across a tile."""
 NOTHING = 2147483647
 """Number of a sample that shows the background; faces count down from -1, hair rows up from 0."""
 
@@ -47,11 +50,13 @@ def clear(
     sample_count: ti.i32,
     slot_count: ti.i32,
     cell_count: ti.i32,
+    tile_count: ti.i32,
     # out
     sample_key_out: ti.template(),
     sample_id_out: ti.template(),
     box_out: ti.template(),
     density_out: ti.template(),
+    tile_key_out: ti.template(),
 ):
     """Start a picture: no sample shows anything, boxes and grids are empty.
 
@@ -59,10 +64,12 @@ def clear(
         sample_count: Samples, those of the view from the light included.
         slot_count: Heads.
         cell_count: Cells of all grids.
+        tile_count: Tiles of the picture.
         sample_key_out: Bits of the nearest inverse distance.
         sample_id_out: Number of what is nearest.
         box_out: Box of each head.
         density_out: Points in each cell.
+        tile_key_out: Bits of the farthest that each tile shows.
     """
     for i in range(sample_count):
         sample_key_out[i] = 0
@@ -73,6 +80,8 @@ def clear(
             box_out[i][c + 3] = -NOTHING
     for i in range(cell_count):
         density_out[i] = 0
+    for i in range(tile_count):
+        tile_key_out[i] = 0
 
 
 @ti.kernel
@@ -136,7 +145,9 @@ def pose_mesh(
         by_head = turn(hair, HEAD, p) + triple(hair, HEAD + 9)
         by_body = turn(hair, BODY, p) + triple(hair, BODY + 9)
         x = by_head * rest[6] + by_body * (1.0 - rest[6])
-        normal = unit(turn(hair, HEAD, normal) * rest[6] + turn(hair, BODY, normal) * (1.0 - rest[6]))
+        normal = unit(
+            turn(hair, HEAD, normal) * rest[6] + turn(hair, BODY, normal) * (1.0 - rest[6])
+        )
         mesh_world_out[v] = ti.Vector([x[0], x[1], x[2], normal[0], normal[1], normal[2]])
         if from_light == 1:
             q = to_grid(view, box, slot, cells, x)
@@ -156,6 +167,18 @@ def pose_mesh(
 
 
 @ti.func
+def place_of(i, k, shift):
+    """Return where a sample of column i and row k is [samples].
+
+    Odd rows and columns are moved on, even ones back: two samples across a pixel then see edges that hang or lie at four
+    places instead of two.
+    """
+    x = i + 0.5 + shift * (2 * (k & 1) - 1)
+    y = k + 0.5 + shift * (2 * (i & 1) - 1)
+    return ti.Vector([x, y])
+
+
+@ti.func
 def weights(a, b, c, x, y):
     """Return how much of each corner a place in a triangle has; all positive inside."""
     area = (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
@@ -168,13 +191,16 @@ def weights(a, b, c, x, y):
 
 @ti.func
 def mark(sample, key, number, second, sample_key: ti.template(), sample_id: ti.template()):
-    """Do one sample's part of pass one or two."""
+    """Do one sample's part of pass one or two; return 1 if pass two found the piece in front."""
     bits = ti.bit_cast(key, ti.i32)
+    found = 0
     if second == 0:
         if bits > sample_key[sample]:
             ti.atomic_max(sample_key[sample], bits)
     elif bits == sample_key[sample]:
         ti.atomic_min(sample_id[sample], number)
+        found = 1
+    return found
 
 
 @ti.kernel
@@ -186,6 +212,7 @@ def draw_mesh(
     columns: ti.i32,
     rows: ti.i32,
     second: ti.i32,
+    shift: ti.f32,
     # model
     mesh_face: ti.template(),
     # state in
@@ -203,6 +230,7 @@ def draw_mesh(
         columns: Samples across.
         rows: Samples down.
         second: 0 for pass one, 1 for pass two.
+        shift: How far samples are moved, as in `place_of` [samples].
         mesh_face: Three vertices and the head of each face.
         mesh_screen: Right, down [samples], and what grows towards the viewer; zero where it cannot be seen.
         sample_key_out: Bits of the nearest.
@@ -214,13 +242,14 @@ def draw_mesh(
         if a[2] > 0.0 and b[2] > 0.0 and c[2] > 0.0:
             low_x, high_x = ti.min(a[0], b[0], c[0]), ti.max(a[0], b[0], c[0])
             low_y, high_y = ti.min(a[1], b[1], c[1]), ti.max(a[1], b[1], c[1])
-            i0 = ti.cast(ti.ceil(ti.max(low_x, 0.0) - 0.5), ti.i32)
-            i1 = ti.cast(ti.floor(ti.min(high_x, 1.0 * columns) - 0.5), ti.i32)
-            k0 = ti.cast(ti.ceil(ti.max(low_y, 0.0) - 0.5), ti.i32)
-            k1 = ti.cast(ti.floor(ti.min(high_y, 1.0 * rows) - 0.5), ti.i32)
-            for i in range(i0, i1 + 1):
-                for k in range(k0, k1 + 1):
-                    w = weights(a, b, c, i + 0.5, k + 0.5)
+            i0 = ti.max(ti.cast(ti.floor(ti.max(low_x, 0.0) - 0.5), ti.i32), 0)
+            i1 = ti.min(ti.cast(ti.min(high_x, 1.0 * columns) + 0.5, ti.i32) + 1, columns)
+            k0 = ti.max(ti.cast(ti.floor(ti.max(low_y, 0.0) - 0.5), ti.i32), 0)
+            k1 = ti.min(ti.cast(ti.min(high_y, 1.0 * rows) + 0.5, ti.i32) + 1, rows)
+            for i in range(i0, i1):
+                for k in range(k0, k1):
+                    at = place_of(i, k, shift)
+                    w = weights(a, b, c, at[0], at[1])
                     if w[0] >= 0.0 and w[1] >= 0.0 and w[2] >= 0.0:
                         key = w[0] * a[2] + w[1] * b[2] + w[2] * c[2]
                         place = sample_first + i * rows + k
@@ -228,41 +257,93 @@ def draw_mesh(
 
 
 @ti.kernel
+def farthest(
+    # layout
+    columns: ti.i32,
+    rows: ti.i32,
+    # state in
+    sample_key: ti.template(),
+    # out
+    tile_key_out: ti.template(),
+):
+    """Find the farthest thing that each tile of the picture shows: what lies behind it is hidden.
+
+    Args:
+        columns: Samples across the picture.
+        rows: Samples down the picture.
+        sample_key: Bits of the nearest inverse distance.
+        tile_key_out: Bits of the least of them in each tile, column by column.
+    """
+    down = (rows + TILE - 1) // TILE
+    for tile in range((columns + TILE - 1) // TILE * down):
+        i0 = tile // down * TILE
+        k0 = (tile - tile // down * down) * TILE
+        least = NOTHING
+        for i in range(i0, ti.min(i0 + TILE, columns)):
+            for k in range(k0, ti.min(k0 + TILE, rows)):
+                least = ti.min(least, sample_key[i * rows + k])
+        tile_key_out[tile] = least
+
+
+@ti.func
+def hidden(tile_key: ti.template(), rows, low_x, high_x, low_y, high_y, key):
+    """Return whether every tile that a box of samples touches shows only nearer things."""
+    down = (rows + TILE - 1) // TILE
+    bits = ti.bit_cast(key, ti.i32)
+    behind = 1
+    for i in range(low_x // TILE, high_x // TILE + 1):
+        for k in range(low_y // TILE, high_y // TILE + 1):
+            if bits >= tile_key[i * down + k]:
+                behind = 0
+    return behind
+
+
+@ti.kernel
 def draw_hairs(
     # layout
     hair_count: ti.i32,
+    hair_step: ti.i32,
     point_count: ti.i32,
     point_first: ti.i32,
     samples: ti.i32,
     columns: ti.i32,
     rows: ti.i32,
     second: ti.i32,
+    shift: ti.f32,
     # state in
     screen: ti.template(),
+    tile_key: ti.template(),
     # out
     sample_key_out: ti.template(),
     sample_id_out: ti.template(),
+    shown_out: ti.template(),
 ):
     """Rasterise ribbons that face the camera, one thread a segment.
 
     A thread walks sample by sample along the segment's longer direction, so thin lines have no gaps; ends
-    of wide ribbons are round, so joints have none either.
+    of wide ribbons are round, so joints have none either. Most segments lie under others: those behind all that
+    their tiles show are left out, which changes nothing in the picture.
 
     Args:
         hair_count: Drawn hairs.
+        hair_step: 1 for all, n for every n-th.
         point_count: Points of each.
         point_first: Row of the first point.
         samples: Samples across a pixel.
         columns: Samples across the picture.
         rows: Samples down the picture.
         second: 0 for pass one, 1 for pass two.
+        shift: How far samples are moved, as in `place_of` [samples].
         screen: Right, down [pixels], inverse distance [1/m], half width [pixels].
+        tile_key: Bits of the farthest that each tile shows; zero leaves nothing out.
         sample_key_out: Bits of the nearest.
         sample_id_out: Number of the nearest.
+        shown_out: 1 where the segment that begins here is seen, written in pass two.
     """
-    for n in range(hair_count * (point_count - 1)):
+    for n in range((hair_count + hair_step - 1) // hair_step * (point_count - 1)):
         h = n // (point_count - 1)
-        at = point_first + n + h
+        at = point_first + h * hair_step * point_count + (n - h * (point_count - 1))
+        seen = 0
         a, b = screen[at], screen[at + 1]
         if a[2] > 0.0 and b[2] > 0.0:
             per = ti.cast(samples, ti.f32)
@@ -280,27 +361,55 @@ def draw_hairs(
                 va, vb = vb, va
                 ka, kb = kb, ka
                 wa, wb = wb, wa
-            span = ti.max(ub - ua, 1e-6)
-            slope = (vb - va) / span
+            per_span = 1.0 / ti.max(ub - ua, 1e-6)
+            slope = (vb - va) * per_span
             slant = ti.sqrt(1.0 + ti.min(slope * slope, 1.0))
             widest = ti.max(wa, wb)
             cap = widest if widest > 1.5 else 0.0
-            i0 = ti.cast(ti.ceil(ti.max(ua - cap, 0.0) - 0.5), ti.i32)
-            i1 = ti.cast(ti.ceil(ti.min(ub + cap, 1.0 * u_end) - 0.5), ti.i32)
+            i0 = ti.max(ti.cast(ti.floor(ti.max(ua - cap, 0.0) - 0.5 - shift) + 1.0, ti.i32), 0)
+            i1 = ti.cast(ti.ceil(ti.min(ub + cap, 1.0 * u_end) - 0.5 + shift), ti.i32)
+            i1 = ti.min(i1, u_end)
+            room = widest * slant + shift * ti.min(ti.abs(slope), 1.0)
+            stride_u = 1 if steep else rows
+            stride_v = rows if steep else 1
+            u0 = ti.cast(ti.min(ti.max(ua - cap - 1.0, 0.0), u_end - 1.0), ti.i32)
+            u1 = ti.cast(ti.min(ti.max(ub + cap + 1.0, 0.0), u_end - 1.0), ti.i32)
+            v_low, v_high = ti.min(va, vb) - room - 1.0, ti.max(va, vb) + room + 1.0
+            v0 = ti.cast(ti.min(ti.max(v_low, 0.0), v_end - 1.0), ti.i32)
+            v1 = ti.cast(ti.min(ti.max(v_high, 0.0), v_end - 1.0), ti.i32)
+            off_screen = ub + cap < 0.0 or ua - cap > u_end or v_high < 0.0 or v_low > v_end
+            nearest = ti.max(ka, kb)
+            if steep:
+                u0, v0 = v0, u0
+                u1, v1 = v1, u1
+            if off_screen or hidden(tile_key, rows, u0, u1, v0, v1, nearest) == 1:
+                i1 = i0
+            dk, dw = (kb - ka) * per_span, (wb - wa) * slant * per_span
             for i in range(i0, i1):
-                beyond = (i + 0.5 - ua) / span
-                f = ti.min(ti.max(beyond, 0.0), 1.0)
-                half = (wa + (wb - wa) * f) * slant
-                over = ti.abs(beyond - f) * span
-                if over > 0.0:
-                    half = ti.sqrt(ti.max(widest * widest - over * over, 0.0))
-                middle = va + (vb - va) * f
-                k0 = ti.cast(ti.ceil(ti.max(middle - half, 0.0) - 0.5), ti.i32)
-                k1 = ti.cast(ti.ceil(ti.min(middle + half, 1.0 * v_end) - 0.5), ti.i32)
-                key = ka + (kb - ka) * f
+                # Samples as `place_of` has them; its rule is the same with across and down exchanged.
+                lift = 0.5 + shift * (2 * (i & 1) - 1)
+                guess = va + slope * (ti.min(ti.max(i + 0.5, ua), ub) - ua)
+                k0 = ti.cast(ti.ceil(ti.max(guess - room - lift, 0.0)), ti.i32)
+                k1 = ti.cast(ti.ceil(ti.min(guess + room - lift, v_end - 0.5)), ti.i32)
                 for k in range(k0, k1):
-                    place = k * rows + i if steep else i * rows + k
-                    mark(place, key, at, second, sample_key_out, sample_id_out)
+                    u = i + 0.5 + shift * (2 * (k & 1) - 1)
+                    held = ti.min(ti.max(u, ua), ub) - ua
+                    half = wa * slant + dw * held
+                    off = k + lift - (va + slope * held)
+                    over = u - ua - held
+                    inside = u < ub
+                    if cap > 0.0:
+                        inside = ti.abs(over) < cap
+                        if over != 0.0:
+                            half = ti.sqrt(ti.max(widest * widest - over * over, 0.0))
+                    elif over < 0.0:
+                        inside = False
+                    if inside and off >= -half and off < half:
+                        sample = i * stride_u + k * stride_v
+                        key = ka + dk * held
+                        seen |= mark(sample, key, at, second, sample_key_out, sample_id_out)
+        if second == 1:
+            shown_out[at] = seen
 
 
 @ti.func
@@ -368,6 +477,7 @@ def resolve(
         y = pixel - x * height
         total = ti.Vector([0.0, 0.0, 0.0])
         covered = 0.0
+        shift = view[SAMPLE_SHIFT]
         across = (x + 0.5) / width - 0.5
         downward = (y + 0.5) / height - 0.5
         round_off = ti.min(1.0, 2.2 * (across * across + (downward + 0.05) * (downward + 0.05)))
@@ -380,8 +490,8 @@ def resolve(
                 total += behind * (1.0 - view[TRANSPARENT])
             elif number >= 0:
                 a, b = screen[number], screen[number + 1]
-                px = (sx + 0.5) / samples - a[0]
-                py = (sy + 0.5) / samples - a[1]
+                at = place_of(sx, sy, shift) / samples
+                px, py = at[0] - a[0], at[1] - a[1]
                 ex, ey = b[0] - a[0], b[1] - a[1]
                 length = ti.sqrt(ti.max(ex * ex + ey * ey, 1e-9))
                 f = ti.min(ti.max((px * ex + py * ey) / (length * length), 0.0), 1.0)
@@ -396,11 +506,14 @@ def resolve(
                 corner = mesh_face[-1 - number]
                 slot = corner[3]
                 a, b, c = mesh_screen[corner[0]], mesh_screen[corner[1]], mesh_screen[corner[2]]
-                w = weights(a, b, c, sx + 0.5, sy + 0.5)
+                at = place_of(sx, sy, shift)
+                w = weights(a, b, c, at[0], at[1])
                 w *= ti.Vector([a[2], b[2], c[2]])
                 w /= ti.max(w[0] + w[1] + w[2], 1e-9)
                 world = (
-                    mesh_world[corner[0]] * w[0] + mesh_world[corner[1]] * w[1] + mesh_world[corner[2]] * w[2]
+                    mesh_world[corner[0]] * w[0]
+                    + mesh_world[corner[1]] * w[1]
+                    + mesh_world[corner[2]] * w[2]
                 )
                 scalp = (
                     mesh_rest[corner[0]][7] * w[0]
@@ -410,12 +523,13 @@ def resolve(
                 p = ti.Vector([world[0], world[1], world[2]])
                 normal = unit(ti.Vector([world[3], world[4], world[5]]))
                 q = to_grid(view, box, slot, cells, p + normal * 0.004)
-                lit = ti.Vector([0.0, 0.5])
-                outside = ti.max(0.0, ti.max(-q.min(), q.max() - cells))
-                near_grid = ti.max(0.0, 1.0 - 0.25 * outside)
-                if near_grid > 0.0:
+                # Past the grid's sides nothing is known; below it the shadow goes on as it left it.
+                near_side = ti.min(q[0], q[1], cells - q[0], cells - q[1])
+                known = ti.min(ti.max(0.3 * near_side - 0.3, 0.0), 1.0)
+                lit = ti.Vector([0.0, 1.0])
+                if known > 0.0:
                     sampled = lightness(light, slot * cells * cells * cells, cells, q)
-                    lit = lit * (1.0 - near_grid) + sampled * near_grid
+                    lit = lit * (1.0 - known) + sampled * known
                 scalp = ti.min(ti.max(scalp, 0.0), 1.0)
                 skin = (
                     vec(mesh_rest[corner[0]], 8) * w[0]
@@ -450,7 +564,9 @@ def resolve(
             total /= count
         # Less than a step of noise, the same in every picture, hides the steps of a smooth background.
         noise = ti.cast(scramble(ti.cast(pixel, ti.u32)) & ti.u32(255), ti.f32) / 255.0 - 0.5
-        code = ti.cast(ti.min(ti.max(encode(total) * 255.0 + 0.5 + 0.7 * noise, 0.0), 255.0), ti.u32)
+        code = ti.cast(
+            ti.min(ti.max(encode(total) * 255.0 + 0.5 + 0.7 * noise, 0.0), 255.0), ti.u32
+        )
         top = ti.cast(alpha * 255.0 + 0.5, ti.u32)
         pixel_out[y * width + x] = (
             code[0] | (code[1] << ti.u32(8)) | (code[2] << ti.u32(16)) | (top << ti.u32(24))

@@ -13,9 +13,18 @@ from hairkit.draw import shade as s
 from hairkit.draw.camera import Camera, Light
 from hairkit.draw.expand import carry_frames, expand
 from hairkit.draw.fields import Fields
-from hairkit.draw.raster import clear, clear_keys, draw_hairs, draw_mesh, pose_mesh, resolve
+from hairkit.draw.raster import (
+    TILE,
+    clear,
+    clear_keys,
+    draw_hairs,
+    draw_mesh,
+    farthest,
+    pose_mesh,
+    resolve,
+)
 from hairkit.draw.scatter import Scatter, scatter
-from hairkit.draw.shade import deposit, shade, sweep
+from hairkit.draw.shade import deposit, project, shade, sweep
 from hairkit.errors import HairkitError
 
 Background = Literal["studio", "transparent"]
@@ -137,14 +146,18 @@ class Renderer:
         fields.ensure("density", max(len(slots), 1) * grid)
         fields.ensure("light", max(len(slots), 1) * grid)
         fields.picture(width * height)
+        tiles = -(-width * samples // TILE) * -(-height * samples // TILE)
+        fields.ensure("tile_key", tiles)
         clear(
-            pixels,
+            pixels + cells * cells,
             len(slots),
             len(slots) * grid,
+            tiles,
             fields.sample_key,
             fields.sample_id,
             fields.box,
             fields.density,
+            fields.tile_key,
         )
         numbers = [self._hair_numbers(slot, origin, view) for slot in slots]
         look = np.zeros((max(len(slots), 1), s.LOOK_NUMBERS), np.float32)
@@ -154,7 +167,7 @@ class Renderer:
         for index, slot in enumerate(slots):
             self._expand(index, slot, numbers[index])
             self._light(index, slot, numbers[index], view, look, cells, pixels)
-        shown = self._draw(numbers, view, cells, (width, height, samples))
+        shown = self._draw(numbers, view, look, cells, (width, height, samples))
         resolve(
             width,
             height,
@@ -251,7 +264,7 @@ class Renderer:
         cells: int,
         key_first: int,
     ) -> None:
-        """Fill one head's light grid and light its hairs."""
+        """Fill one head's light grid and put its hairs on the screen."""
         fields, first = self._fields, index * cells**3
         if index > 0:
             clear_keys(key_first, cells * cells, fields.sample_key)
@@ -275,6 +288,7 @@ class Renderer:
             cells,
             cells,
             0,
+            0.0,
             fields.mesh_face,
             fields.mesh_screen,
             fields.sample_key,
@@ -304,28 +318,23 @@ class Renderer:
                 fields.sample_key,
                 fields.light,
             )
-        shade(
+        project(
             slot.hair_count,
             slot.point_count,
             slot.point_first,
-            slot.hair_first,
             index,
-            first,
-            cells,
             view,
             look,
-            fields.hair_trait,
             fields.point,
-            fields.box,
-            fields.light,
-            fields.color,
             fields.screen,
+            fields.shown,
         )
 
     def _draw(
         self,
         numbers: list[NDArray[np.float32]],
         view: NDArray[np.float32],
+        look: NDArray[np.float32],
         cells: int,
         size: tuple[int, int, int],
     ) -> int:
@@ -349,8 +358,9 @@ class Renderer:
                 fields.mesh_world,
                 fields.mesh_screen,
             )
-        for second in range(2):
-            for index in meshes:
+        # Every fourth hair hides most of what the others would draw, and all of them what pass two would.
+        for second, step in ((0, 4), (0, 1), (1, 1)):
+            for index in meshes if step == 4 or second == 1 else ():
                 draw_mesh(
                     slots[index].face_first,
                     slots[index].face_count,
@@ -358,6 +368,7 @@ class Renderer:
                     columns,
                     rows,
                     second,
+                    float(view[s.SAMPLE_SHIFT]),
                     fields.mesh_face,
                     fields.mesh_screen,
                     fields.sample_key,
@@ -366,17 +377,53 @@ class Renderer:
             for slot in slots:
                 draw_hairs(
                     slot.hair_count,
+                    step,
                     slot.point_count,
                     slot.point_first,
                     samples,
                     columns,
                     rows,
                     second,
+                    float(view[s.SAMPLE_SHIFT]),
                     fields.screen,
+                    fields.tile_key,
                     fields.sample_key,
                     fields.sample_id,
+                    fields.shown,
                 )
+            if second == 0:
+                farthest(columns, rows, fields.sample_key, fields.tile_key)
+        for index, slot in enumerate(slots):
+            self._shade(index, slot, view, look, cells)
         return sum(slot.hair_count for slot in slots)
+
+    def _shade(
+        self,
+        index: int,
+        slot: _Slot,
+        view: NDArray[np.float32],
+        look: NDArray[np.float32],
+        cells: int,
+    ) -> None:
+        """Light what is seen of one head's hairs."""
+        fields = self._fields
+        shade(
+            slot.hair_count,
+            slot.point_count,
+            slot.point_first,
+            slot.hair_first,
+            index,
+            index * cells**3,
+            cells,
+            view,
+            look,
+            fields.hair_trait,
+            fields.point,
+            fields.box,
+            fields.light,
+            fields.shown,
+            fields.color,
+        )
 
     def _hair_numbers(
         self, slot: _Slot, origin: NDArray[np.float64], view: NDArray[np.float32]
@@ -396,7 +443,9 @@ class Renderer:
         numbers[e.MARGIN] = spread + style.coil_radius + 0.008
         numbers[e.LENGTH] = style.length
         numbers[e.LIGHT_RIGHT : e.LIGHT_RIGHT + 9] = view[s.LIGHT_AXES : s.LIGHT_AXES + 9]
-        numbers[e.SHAPES :] = slot.shapes
+        numbers[e.SHAPES : e.SHAPES + len(slot.shapes)] = slot.shapes
+        numbers[e.BALL : e.BALL + 3] = hair.groom.head.center
+        numbers[e.BALL + 3] = 1.35 * hair.groom.head.radius
         return numbers
 
     def _lay_out(self, detail: float) -> None:
@@ -413,7 +462,7 @@ class Renderer:
         for hair in hairs:
             self._slots.append(self._place(hair, detail, tables))
         rows = sum(slot.row_count for slot in self._slots)
-        for name in ("point", "color", "screen"):
+        for name in ("point", "color", "screen", "shown"):
             fields.ensure(name, max(rows, 1))
         tables.upload(fields)
         self._signature = signature
@@ -608,8 +657,9 @@ def _view_numbers(
     view[s.RIM_COLOR : s.RIM_COLOR + 3] = light.rim_color
     view[s.SKY_COLOR : s.SKY_COLOR + 3] = light.sky_color
     view[s.WORLD_UP : s.WORLD_UP + 3] = (0.0, 1.0, 0.0)
-    view[s.BACK_MIDDLE : s.BACK_MIDDLE + 3] = linear((0.80, 0.81, 0.83))
-    view[s.BACK_EDGE : s.BACK_EDGE + 3] = linear((0.52, 0.54, 0.58))
+    view[s.BACK_MIDDLE : s.BACK_MIDDLE + 3] = linear((0.90, 0.905, 0.92))
+    view[s.BACK_EDGE : s.BACK_EDGE + 3] = linear((0.66, 0.68, 0.72))
+    view[s.SAMPLE_SHIFT] = 0.25 if samples > 1 else 0.0
     view[s.TRANSPARENT] = 1.0 if background == "transparent" else 0.0
     return view
 

@@ -114,8 +114,8 @@ def scatter(groom: Any, *, hairs_per_guide: int) -> Scatter:
     distance, normal = head.head_shape.signed_distance(roots)
     drop = -distance[:, None] * normal
 
-    cut = 1.0 - 0.10 * rng.random(locks)[lock] - 0.16 * rng.random(count) ** 2
-    wild = np.where(rng.random(count) < 0.02 + 0.10 * style.frizz, rng.random(count), 0.0)
+    cut = 1.0 - 0.07 * rng.random(locks)[lock] - 0.24 * rng.random(count) ** 2
+    wild = np.where(rng.random(count) < 0.012 + 0.08 * style.frizz, rng.random(count), 0.0)
     trait = np.zeros((count, TRAIT_COUNT))
     trait[:, OFFSET_X : OFFSET_Y + 1] = offset
     trait[:, LOCK_X : LOCK_Y + 1] = middle[lock]
@@ -129,7 +129,7 @@ def scatter(groom: Any, *, hairs_per_guide: int) -> Scatter:
     trait[:, WARMTH] = np.clip(rng.standard_normal(locks)[lock], -2.0, 2.0)
     trait[:, DROP_X : DROP_Z + 1] = drop
     trait[:, TILT] = np.clip(rng.standard_normal(count), -2.0, 2.0)
-    trait[:, GATHER] = np.clip(0.35 + 0.55 * style.clump + 0.35 * rng.random(locks)[lock], 0, 0.97)
+    trait[:, GATHER] = np.clip(0.10 + 0.60 * style.clump + 0.40 * rng.random(locks)[lock], 0, 0.95)
 
     upright = np.abs(np.sum(groom.directions * groom.normals, axis=1))
     starts = np.concatenate([[0], np.cumsum(groom.counts)[:-1]])
@@ -141,7 +141,7 @@ def scatter(groom: Any, *, hairs_per_guide: int) -> Scatter:
         side=across.astype(np.float32),
         rise=rise.astype(np.float32),
         segment=segment.astype(np.float32),
-        flat=(0.45 + 0.55 * upright**2).astype(np.float32),
+        flat=(0.30 + 0.70 * upright**2).astype(np.float32),
     )
 
 

@@ -14,8 +14,8 @@ FOCAL, WIDTH, HEIGHT, SAMPLES, NEAR, FINEST = 12, 13, 14, 15, 16, 17
 LIGHT_AXES = 18
 """Axes of the light's grid: right, up, towards the light; 9 numbers."""
 RIM, KEY_COLOR, RIM_COLOR, SKY_COLOR, WORLD_UP = 27, 30, 33, 36, 39
-BACK_MIDDLE, BACK_EDGE, TRANSPARENT = 42, 45, 48
-VIEW_NUMBERS = 49
+BACK_MIDDLE, BACK_EDGE, TRANSPARENT, SAMPLE_SHIFT = 42, 45, 48, 49
+VIEW_NUMBERS = 50
 
 # Where each number is in a head's row of `look`.
 ROOT_COLOR, TIP_COLOR = 0, 3
@@ -24,11 +24,11 @@ LOOK_NUMBERS = 11
 
 LIGHT_KEY = 16.0
 """Added to heights towards the light [m] so that they are positive, and their bits in order."""
-SOLID = 9.0
-"""Optical depth of the head: no light comes through."""
+SOLID = 0.985
+"""Share of the light that the head keeps out: all but what its skin lets through."""
 SKY_DENSITY = 0.55
 """How strongly hair shuts out the sky, as a share of its optical depth."""
-KEY_DENSITY = 0.42
+KEY_DENSITY = 0.55
 """How strongly hair shuts out the key light: hairs scatter most of what they catch forward."""
 
 
@@ -172,7 +172,7 @@ def sweep(
         step = 1
         at = cell_first + (a * cells + b) * cells
         area = size[0] * size[1]
-        solid_from = -1
+        below = ti.Vector([-1, -1, -1, -1, -1, -1, -1, -1, -1])
         if axis == 0:
             step = cells * cells
             at = cell_first + a * cells + b
@@ -182,11 +182,15 @@ def sweep(
             at = cell_first + a * cells * cells + b
             area = size[0] * size[2]
         else:
-            bits = sample_key[key_first + a * cells + b]
-            if bits > 0:
-                height = ti.bit_cast(bits, ti.f32) - LIGHT_KEY
-                # The surface itself must stay lit: the shadow starts a cell and a half below it.
-                solid_from = ti.cast(ti.floor(height / size[2] - 1.5), ti.i32)
+            # Nine columns make the edge of the head's shadow soft. The surface itself must stay lit: the
+            # shadow starts a cell and a half below it.
+            for o in ti.static(range(9)):
+                na = ti.min(ti.max(a + o // 3 - 1, 0), cells - 1)
+                nb = ti.min(ti.max(b + o % 3 - 1, 0), cells - 1)
+                bits = sample_key[key_first + na * cells + nb]
+                if bits > 0:
+                    height = ti.bit_cast(bits, ti.f32) - LIGHT_KEY
+                    below[o] = ti.cast(ti.floor(height / size[2] - 1.5), ti.i32)
         each = look[slot, POINT_AREA] / ti.max(area, 1e-12)
         depth = 0.0
         for c in range(cells):
@@ -203,13 +207,66 @@ def sweep(
             k = cells - 1 - c
             cell = at + k * step
             own = density[cell] * each
-            if axis == 2 and k <= solid_from:
-                own += 0.5 * SOLID
             here = depth + 0.5 * own
             depth += own
-            light_out[cell][1] = light_out[cell][1] + ti.exp(-SKY_DENSITY * here) / 6.0
             if axis == 2:
+                dark = 0
+                for o in ti.static(range(9)):
+                    dark += 1 if k <= below[o] else 0
+                here -= ti.log(1.0 - dark * (SOLID / 9.0)) / KEY_DENSITY
                 light_out[cell][0] = here
+            light_out[cell][1] = light_out[cell][1] + ti.exp(-SKY_DENSITY * here) / 6.0
+
+
+@ti.kernel
+def project(
+    # layout
+    hair_count: ti.i32,
+    point_count: ti.i32,
+    point_first: ti.i32,
+    slot: ti.i32,
+    # control
+    view: ti.types.ndarray(dtype=ti.f32, ndim=1),
+    look: ti.types.ndarray(dtype=ti.f32, ndim=2),
+    # state in
+    point: ti.template(),
+    # out
+    screen_out: ti.template(),
+    shown_out: ti.template(),
+):
+    """Put every point of a head's drawn hairs on the screen.
+
+    Args:
+        hair_count: Drawn hairs.
+        point_count: Points of each.
+        point_first: Row of the first point.
+        slot: This head's row of `look`.
+        view: Numbers of the picture, laid out as in this module.
+        look: Numbers of each head, laid out as in this module.
+        point: Drawn hair points [m].
+        screen_out: Place in the picture, right and down [pixels]; inverse distance along the view [1/m], zero behind
+            the eye; half the ribbon's width [pixels].
+        shown_out: Zero: nothing is known to be seen yet.
+    """
+    for n in range(hair_count * point_count):
+        at = point_first + n
+        s = ti.cast(n - n // point_count * point_count, ti.f32) / (point_count - 1)
+        from_eye = point[at] - vec(view, EYE)
+        deep = from_eye.dot(vec(view, FORWARD))
+        ahead = 1.0 if deep > view[NEAR] else 0.0
+        inverse = 1.0 / ti.max(deep, view[NEAR])
+        scale = view[FOCAL] * inverse
+        # The tip runs out; but no ribbon is thinner than most of a pixel, so none breaks into dots.
+        wide = look[slot, HAIR_WIDTH] * ti.min(1.0, 0.25 + 3.0 * (1.0 - s)) * scale
+        screen_out[at] = ti.Vector(
+            [
+                0.5 * view[WIDTH] + from_eye.dot(vec(view, RIGHT)) * scale,
+                0.5 * view[HEIGHT] - from_eye.dot(vec(view, UP)) * scale,
+                inverse * ahead,
+                0.5 * ti.max(wide, view[FINEST]),
+            ]
+        )
+        shown_out[at] = 0
 
 
 @ti.func
@@ -234,13 +291,15 @@ def fibre(t, to_light, to_eye, tilt, shift, shine, base):
     half = 0.5 * (ti.asin(ti.min(ti.max(sl, -1.0), 1.0)) + ti.asin(ti.min(ti.max(sv, -1.0), 1.0)))
     half += tilt
     facing = 0.5 + 0.5 * around
-    first = bell(half + shift, 0.115) * (0.25 + 0.75 * facing) * 0.16
-    second = bell(half - 1.5 * shift, 0.23) * facing * facing * 0.85
+    first = bell(half + shift, 0.080) * (0.25 + 0.75 * facing) * 0.055
+    second = bell(half - 1.5 * shift, 0.18) * facing * facing * 1.05
     through = bell(half + 0.5 * shift, 0.20) * (1.0 - facing) ** 3 * 0.9
-    tint = ti.sqrt(ti.max(base, 0.0))
+    tint = ti.pow(ti.max(base, 1e-4), 0.30)
     diffuse = cl * (0.45 + 0.55 * facing) * 0.34
     return base * diffuse + shine * (
-        ti.Vector([first, first, first]) + base * tint * (second * 1.35) + base * (second * 0.5 + through)
+        ti.Vector([first, first, first])
+        + base * tint * (second * 1.35)
+        + base * (second * 0.5 + through)
     )
 
 
@@ -263,11 +322,11 @@ def shade(
     point: ti.template(),
     box: ti.template(),
     light: ti.template(),
+    shown: ti.template(),
     # out
     color_out: ti.template(),
-    screen_out: ti.template(),
 ):
-    """Light every point of every drawn hair of one head, and put it on the screen.
+    """Light every point of a head's drawn hairs that the picture shows.
 
     Args:
         hair_count: Drawn hairs.
@@ -283,55 +342,45 @@ def shade(
         point: Drawn hair points [m].
         box: Box of each head on the light's axes.
         light: Optical depth towards the key light, and openness to the sky.
+        shown: 1 where the segment that begins here is seen.
         color_out: Light towards the eye, linear red, green and blue.
-        screen_out: Place in the picture, right and down [pixels]; inverse distance along the view [1/m], zero behind
-            the eye; half the ribbon's width [pixels].
     """
     for n in range(hair_count * point_count):
         h = n // point_count
         j = n - h * point_count
         at = point_first + n
-        x = point[at]
-        t = unit(
-            point[at + (1 if j + 1 < point_count else 0)] - point[at - (1 if j > 0 else 0)]
-        )
-        trait_tint, warmth = hair_trait[hair_first + h][TINT], hair_trait[hair_first + h][WARMTH]
-        tilt = hair_trait[hair_first + h][TILT]
-        s = ti.cast(j, ti.f32) / (point_count - 1)
+        if shown[at] == 1 or (j > 0 and shown[at - 1] == 1):
+            x = point[at]
+            t = unit(
+                point[at + (1 if j + 1 < point_count else 0)] - point[at - (1 if j > 0 else 0)]
+            )
+            trait_tint, warmth = (
+                hair_trait[hair_first + h][TINT],
+                hair_trait[hair_first + h][WARMTH],
+            )
+            tilt = hair_trait[hair_first + h][TILT]
+            s = ti.cast(j, ti.f32) / (point_count - 1)
 
-        from_eye = x - vec(view, EYE)
-        deep = from_eye.dot(vec(view, FORWARD))
-        ahead = 1.0 if deep > view[NEAR] else 0.0
-        inverse = 1.0 / ti.max(deep, view[NEAR])
-        scale = view[FOCAL] * inverse
-        # The tip runs out; but no ribbon is thinner than most of a pixel, so none breaks into dots.
-        wide = look[slot, HAIR_WIDTH] * ti.min(1.0, 0.25 + 3.0 * (1.0 - s)) * scale
-        screen_out[at] = ti.Vector(
-            [
-                0.5 * view[WIDTH] + from_eye.dot(vec(view, RIGHT)) * scale,
-                0.5 * view[HEIGHT] - from_eye.dot(vec(view, UP)) * scale,
-                inverse * ahead,
-                0.5 * ti.max(wide, view[FINEST]),
-            ]
-        )
+            from_eye = x - vec(view, EYE)
+            to_eye = -unit(from_eye)
+            lit = lightness(light, cell_first, cells, to_grid(view, box, slot, cells, x))
+            blend = s * s * (3.0 - 2.0 * s)
+            base = row(look, slot, ROOT_COLOR) * (1.0 - blend) + row(look, slot, TIP_COLOR) * blend
+            base *= trait_tint * (1.0 + ti.Vector([0.05, 0.0, -0.06]) * warmth)
+            base = ti.min(base, 0.95)
+            root_shade = 0.72 + 0.28 * ti.min(1.0, s * look[slot, REACH] / 0.04)
+            shift, shine = look[slot, SHIFT], look[slot, SHINE]
 
-        to_eye = -unit(from_eye)
-        lit = lightness(light, cell_first, cells, to_grid(view, box, slot, cells, x))
-        blend = s * s * (3.0 - 2.0 * s)
-        base = row(look, slot, ROOT_COLOR) * (1.0 - blend) + row(look, slot, TIP_COLOR) * blend
-        base *= trait_tint * (1.0 + ti.Vector([0.05, 0.0, -0.06]) * warmth)
-        base = ti.min(base, 0.95)
-        root_shade = 0.72 + 0.28 * ti.min(1.0, s * look[slot, REACH] / 0.04)
-        shift, shine = look[slot, SHIFT], look[slot, SHINE]
-
-        # Bright hair passes on more of its own colour than dark hair does.
-        passed = ti.exp(-KEY_DENSITY * lit[0] * (1.0 - 0.62 * ti.sqrt(base)))
-        sky = ti.min(1.0, 1.9 * lit[1])
-        key = fibre(t, vec(view, LIGHT_AXES + 6), to_eye, 0.055 * tilt, shift, shine, base)
-        rim = fibre(t, vec(view, RIM), to_eye, 0.055 * tilt, shift, shine, base)
-        over = t.dot(vec(view, WORLD_UP))
-        dome = 0.72 + 0.28 * ti.sqrt(ti.max(1.0 - over * over, 0.0))
-        color = vec(view, KEY_COLOR) * passed * key
-        color += vec(view, RIM_COLOR) * (sky * sky * sky) * rim
-        color += vec(view, SKY_COLOR) * base * (sky * sky * dome * 0.42 + 0.012)
-        color_out[at] = color * root_shade
+            # Bright hair passes on more of its own colour than dark hair does.
+            passed = ti.exp(-KEY_DENSITY * lit[0] * (1.0 - 0.70 * ti.sqrt(base)))
+            sky = ti.min(1.0, 1.9 * lit[1])
+            key = fibre(t, vec(view, LIGHT_AXES + 6), to_eye, 0.055 * tilt, shift, shine, base)
+            rim = fibre(t, vec(view, RIM), to_eye, 0.055 * tilt, shift, shine, base)
+            over = t.dot(vec(view, WORLD_UP))
+            dome = 0.72 + 0.28 * ti.sqrt(ti.max(1.0 - over * over, 0.0))
+            color = vec(view, KEY_COLOR) * passed * key
+            color += vec(view, RIM_COLOR) * (sky * sky * sky) * rim
+            # Light that bounces from hair to hair takes on its colour: deep places grow warm, not grey.
+            dim = ti.pow(ti.max(sky, 1e-3), 2.6 - 2.0 * base)
+            color += vec(view, SKY_COLOR) * base * (dim * (dome * 0.46) + 0.010)
+            color_out[at] = color * root_shade

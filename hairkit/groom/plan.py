@@ -54,8 +54,8 @@ def grow(
         far = np.flatnonzero(np.abs(away) > head.radius)
         if len(far):
             raise GroomError(
-                f"roots: row {far[0]} is {abs(away[far[0]]):.3g} m from the head's surface; expected "
-                f"within {head.radius:.3g} m, in the head's frame and metres"
+                f"roots: row {far[0]} is {abs(away[far[0]]):.3g} m from the head's surface; "
+                f"expected within {head.radius:.3g} m, in the head's frame and metres"
             )
     count = len(root)
     share = np.ones(count) if lengths is None else _lengths(lengths, count)

@@ -58,7 +58,7 @@ class Flow:
         ahead = 0.5 * (1.0 + offset[:, 2] / np.maximum(reach, 1e-9))
         # Below the chin nothing is combed back any more.
         above = smooth_step((offset[:, 1] + 1.3 * head.radius) / (1.3 * head.radius))
-        back = self.comb * ahead * above
+        back = self.comb * smooth_step(1.3 * ahead) * above
         # On top of a shoulder down has nowhere to go: hair slides off it to the back.
         shelf = 0.8 * np.clip(normal[:, 1], 0.0, 1.0) * (1.0 - above)
         wish = np.stack([np.zeros_like(back), -(1.0 - back), -2.0 * back - shelf], axis=1)
@@ -129,7 +129,7 @@ def rest_pose(
     points = np.zeros((strands, most, 3))
     points[:, 0] = roots
     points[:, 1] = roots + directions * segment[:, None]
-    curl = _Curl(style, flow.head, roots, seed)
+    curl = _Curl(style, flow, roots, seed)
     middle, along = points[:, 1].copy(), directions.copy()
     side = _side(normals, directions)
     for index in range(2, most):
@@ -140,6 +140,10 @@ def rest_pose(
         wish = flow.at(middle, distance, normal)
         along = unit_rows(along + (wish - along) * turn[:, None])
         clear = style.thickness + curl.depth(arc + 0.5 * segment, length)
+        # Where it is about to land it turns along the surface in time, and not in one sharp bend.
+        landing = smooth_step(1.0 - (distance - clear) / (2.5 * segment))
+        falling = np.minimum(np.sum(along * normal, axis=1), 0.0)
+        along = unit_rows(along - normal * (0.7 * landing * falling)[:, None])
         old = middle
         middle = push_out(flow.head, old, old + along * ahead[:, None], ahead, clear)
         along = unit_rows(middle - old)
@@ -158,7 +162,7 @@ def rest_pose(
 class _Curl:
     """The curl of a style around each strand's middle line."""
 
-    def __init__(self, style: Style, head: Head, roots: Points, seed: int) -> None:
+    def __init__(self, style: Style, flow: Flow, roots: Points, seed: int) -> None:
         """Choose each strand's beginning and the way it turns."""
         self.turn = 2.0 * math.pi * style.curl
         limit = STEEPEST_CURL / self.turn if self.turn > 0.0 else math.inf
@@ -168,14 +172,19 @@ class _Curl:
         random = np.random.Generator(np.random.PCG64([seed, 1]))
         # Spirals begin anywhere. Waves lie together as combed waves do: a strand that begins later
         # on the way from the forehead begins with a later part of the wave.
-        offset = unit_rows(roots - head.center)
+        offset = unit_rows(roots - flow.head.center)
         forehead = unit_rows(np.array([[0.0, 0.6, 1.0]]))[0]
-        way = head.radius * np.arccos(np.clip(offset @ forehead, -1.0, 1.0))
+        way = flow.head.radius * np.arccos(np.clip(offset @ forehead, -1.0, 1.0))
         spread = math.pi * (1.0 - style.curl_flat) + 0.3 * style.curl_flat
         self.begin = random.uniform(-spread, spread, len(roots))
         self.begin += style.curl_flat * self.turn * way
-        # Mirrored on the two sides of the head, as the rest of the hair is.
-        self.hand = np.where(roots[:, 0] < 0.0, -1.0, 1.0)
+        # Mirrored on the two sides of the head, as the rest of the hair is. The plane of a wave
+        # turns from along the scalp at the sides to across it in the middle: without that, waves
+        # of the two sides would part the hair there.
+        self.hand = np.where(roots[:, 0] < flow.head.center[0], -1.0, 1.0)
+        beside = np.abs(roots[:, 0] - flow.head.center[0]) / (0.6 * flow.head.radius)
+        plane = 0.5 * math.pi * np.clip(beside, 0.0, 1.0)
+        self.beside, self.outward = np.sin(plane), np.cos(plane)
 
     def _ramp(self, arc: Points, length: Points) -> Points:
         """Return the share of the full radius."""
@@ -190,7 +199,8 @@ class _Curl:
 
     def depth(self, arc: Points, length: Points) -> Points:
         """Return how far the curl reaches towards the head [m]."""
-        return self._ramp(arc, length) * (self.upright + 0.15 * (1.0 - self.upright))
+        inward = np.hypot(self.outward, self.upright * self.beside)
+        return self._ramp(arc, length) * np.maximum(inward, 0.15)
 
     def offset(self, arc: Points, length: Points, side: Points, other: Points) -> Points:
         """Return where the hair is from its middle line [m], shape (s, 3).
@@ -203,8 +213,10 @@ class _Curl:
         """
         radius = self._ramp(arc, length)
         phase = self.turn * arc + self.begin
-        across = (radius * np.sin(phase) * self.hand)[:, None] * side
-        return across + (radius * self.upright * np.cos(phase))[:, None] * other
+        wave, cross = radius * np.sin(phase), radius * self.upright * np.cos(phase)
+        along_scalp = self.hand * (self.beside * wave + self.outward * cross)
+        off_scalp = self.outward * wave - self.beside * cross
+        return along_scalp[:, None] * side + off_scalp[:, None] * other
 
 
 def _side(normals: Points, directions: Points) -> Points:

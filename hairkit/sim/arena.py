@@ -11,6 +11,7 @@ import numpy as np
 
 from hairkit.backend import Session, ti
 from hairkit.errors import WorldError
+from hairkit.sim import columns as col
 
 WARP = 32
 """Strands that a GPU keeps next to each other: their points lie in neighbouring addresses."""
@@ -97,13 +98,9 @@ class Arena:
         self.cell_space = Intervals(max_cells)
         self.hair_space = Intervals(max(blocks, 64))
 
-        self.position = self._rows(rows, 3)
-        self.velocity = self._rows(rows, 3)
-        self.rest = self._rows(rows, 3)
-        self.curvature = self._rows(rows, 3)
-        self.bend = self._rows(rows, 1)
-        self.length = self._rows(rows, 1)
-        self.view = self._rows(rows, 3)
+        # One field for all of a point's numbers: fields of their own would lie a power of two apart and throw each
+        # other out of the cache (twice the time a point).
+        self.row = self._rows(rows, col.ROW_COLUMNS)
         self.frame = self._rows(blocks, 3)
         self.chunks = 1 if session.gpu else max(1, session.threads * CHUNKS_PER_THREAD)
         self.scratch = self._rows(rows if session.gpu else self.chunks * _LONGEST, SCRATCH)

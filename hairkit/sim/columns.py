@@ -69,3 +69,20 @@ BOX = 2
 ELLIPSOID = 3
 PLANE = 4
 GRID = 5
+
+# One row of the arena for each point.
+POSITION = 0
+"""Where it is [m], 3 columns, relative to the hair's origin."""
+VELOCITY = 3
+"""Velocity [m/s], 3 columns."""
+REST = 6
+"""Rest pose in the head's frame [m], 3 columns."""
+CURVATURE = 9
+"""Rest curvature in the frame carried along from the root [m], 3 columns."""
+BEND = 12
+"""Bending stiffness a unit mass of the triple round this point [1/s^2]."""
+LENGTH = 13
+"""Rest length of the segment from this point to the next [m]."""
+VIEW = 14
+"""Where the caller sees it [m], 3 columns."""
+ROW_COLUMNS = 17

@@ -160,9 +160,9 @@ def push_out(arena: ti.template(), contacts: ti.template(), row, alpha0, alpha1,
         for i in range(2, count):
             r = r0 + i * stride
             s = s0 + i * stride
-            px = arena.position[r, 0]
-            py = arena.position[r, 1]
-            pz = arena.position[r, 2]
+            px = arena.row[r, col.POSITION]
+            py = arena.row[r, col.POSITION + 1]
+            pz = arena.row[r, col.POSITION + 2]
             d, nx, ny, nz = _sphere(px - centre[0], py - centre[1], pz - centre[2], size)
             cx, cy, cz = rotate(carry, arena.scratch[s, 0], arena.scratch[s, 1], arena.scratch[s, 2])
             px, py, pz = _keep(
@@ -178,16 +178,16 @@ def push_out(arena: ti.template(), contacts: ti.template(), row, alpha0, alpha1,
                 pz - cz - shift[2],
                 friction,
             )
-            arena.position[r, 0] = px
-            arena.position[r, 1] = py
-            arena.position[r, 2] = pz
+            arena.row[r, col.POSITION] = px
+            arena.row[r, col.POSITION + 1] = py
+            arena.row[r, col.POSITION + 2] = pz
     elif kind < col.GRID:
         for i in range(2, count):
             r = r0 + i * stride
             s = s0 + i * stride
-            px = arena.position[r, 0]
-            py = arena.position[r, 1]
-            pz = arena.position[r, 2]
+            px = arena.row[r, col.POSITION]
+            py = arena.row[r, col.POSITION + 1]
+            pz = arena.row[r, col.POSITION + 2]
             lx, ly, lz = rotate_back(turn1, px - moved1[0], py - moved1[1], pz - moved1[2])
             d = px
             mx = px
@@ -226,9 +226,9 @@ def push_out(arena: ti.template(), contacts: ti.template(), row, alpha0, alpha1,
                 pz - cz - shift[2],
                 friction,
             )
-            arena.position[r, 0] = px
-            arena.position[r, 1] = py
-            arena.position[r, 2] = pz
+            arena.row[r, col.POSITION] = px
+            arena.row[r, col.POSITION + 1] = py
+            arena.row[r, col.POSITION + 2] = pz
     else:
         for i in range(2, count):
             r = r0 + i * stride
@@ -243,18 +243,18 @@ def push_out(arena: ti.template(), contacts: ti.template(), row, alpha0, alpha1,
                         moved1,
                         carry,
                         shift,
-                        arena.position[r, 0][lane],
-                        arena.position[r, 1][lane],
-                        arena.position[r, 2][lane],
+                        arena.row[r, col.POSITION][lane],
+                        arena.row[r, col.POSITION + 1][lane],
+                        arena.row[r, col.POSITION + 2][lane],
                         arena.scratch[s, 0][lane],
                         arena.scratch[s, 1][lane],
                         arena.scratch[s, 2][lane],
                         radius,
                         friction,
                     )
-                    arena.position[r, 0][lane] = px
-                    arena.position[r, 1][lane] = py
-                    arena.position[r, 2][lane] = pz
+                    arena.row[r, col.POSITION][lane] = px
+                    arena.row[r, col.POSITION + 1][lane] = py
+                    arena.row[r, col.POSITION + 2][lane] = pz
             else:
                 px, py, pz = _out_of_grid(
                     arena,
@@ -264,18 +264,18 @@ def push_out(arena: ti.template(), contacts: ti.template(), row, alpha0, alpha1,
                     moved1,
                     carry,
                     shift,
-                    arena.position[r, 0],
-                    arena.position[r, 1],
-                    arena.position[r, 2],
+                    arena.row[r, col.POSITION],
+                    arena.row[r, col.POSITION + 1],
+                    arena.row[r, col.POSITION + 2],
                     arena.scratch[s, 0],
                     arena.scratch[s, 1],
                     arena.scratch[s, 2],
                     radius,
                     friction,
                 )
-                arena.position[r, 0] = px
-                arena.position[r, 1] = py
-                arena.position[r, 2] = pz
+                arena.row[r, col.POSITION] = px
+                arena.row[r, col.POSITION + 1] = py
+                arena.row[r, col.POSITION + 2] = pz
 
 
 @ti.func

@@ -1,0 +1,73 @@
+"""Whatever the README shows is run here as it stands there."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+import hairkit as hk
+from hairkit import cli
+
+ROOT = Path(__file__).resolve().parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def blocks(language: str) -> list[str]:
+    """Return the code blocks of a language."""
+    return re.findall(rf"^```{language}\n(.*?)^```", README, flags=re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture(autouse=True)
+def _in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run everything in a folder of its own, on the CPU."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HAIRKIT_BACKEND", "cpu")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("code", blocks("python"))
+def test_python_examples_run(code: str):
+    """Run an example; its names must hold what its comments say."""
+    names: dict[str, object] = {}
+    exec(compile(code, "README.md", "exec"), names)
+    if "image" in names:
+        assert getattr(names["image"], "shape", None) == (360, 480, 3)
+    assert isinstance(names["groom"], hk.Groom)
+
+
+@pytest.mark.slow
+def test_command_examples_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    """Run the command-line examples in their order: later ones use files of earlier ones."""
+    (commands,) = [block for block in blocks("sh") if "hairkit simulate" in block]
+    for line in commands.splitlines():
+        words, _, target = line.partition(" > ")
+        program, *arguments = shlex.split(words)
+        assert program == "hairkit"
+        assert cli.run(arguments) == 0, capsys.readouterr().err
+        if target:
+            Path(target).write_text(capsys.readouterr().out)
+    made = {path.name for path in tmp_path.iterdir()}
+    assert made == {"mine.toml", "curly.npz", "windy.png", "again.npz"}
+
+
+def test_two_commands_set_up_everything_themselves():
+    """Find the two commands for a fresh machine: single lines that make their own environment."""
+    lines = [line for block in blocks("sh") for line in block.splitlines()]
+    fresh = [line for line in lines if line.startswith("python3 -m venv .venv && ")]
+    assert len(fresh) == 2
+    assert fresh[0].endswith("/hairkit demo")
+    assert fresh[1].endswith("-m pytest")
+
+
+def test_known_limits_are_named():
+    """Look for what hairkit does not do."""
+    limits = README.split("## Known limits")[1].split("\n## ")[0]
+    assert "do not collide with each other" in limits
+    assert "Only guide points collide" in limits
+
+
+def test_picture_is_there():
+    """Follow the README's picture."""
+    (picture,) = re.findall(r"!\[.*\]\((.*)\)", README)
+    assert (ROOT / picture).is_file()
