@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-import igl
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import coo_array
@@ -25,8 +24,11 @@ from hairkit.paths import cache_dir
 Vector = tuple[float, float, float]
 Points = NDArray[np.float64]
 
-GRID_VERSION = 2
+GRID_VERSION = 3
 """Part of each cached grid's key: raise it when ``from_mesh`` computes something else."""
+
+EXACT_CELLS = 4.0
+"""Within so many cells of the surface each sample of a grid is measured, not interpolated."""
 
 MAX_GRID_CELLS = 40_000_000
 """A grid with more samples than this is a mistake in units, and would not fit in memory."""
@@ -416,15 +418,36 @@ def _sample_mesh(
     cell: float,
     shape: tuple[int, int, int],
 ) -> NDArray[np.float32]:
-    """Return signed distances on a grid."""
+    """Return signed distances on a grid, exact near the surface.
+
+    Every other sample is measured first; the ones between are measured too where the surface is
+    near, and interpolated elsewhere, where the distance hardly bends. That saves most of the time.
+    """
     vertices, faces, _ = weld(vertices, faces)
     vertices, faces = close_holes(vertices, faces)
-    axes = [low[axis] + cell * np.arange(shape[axis]) for axis in range(3)]
-    points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
-    distance, *_ = igl.signed_distance(
-        points, vertices, faces, sign_type=igl.SIGNED_DISTANCE_TYPE_FAST_WINDING_NUMBER
-    )
-    return np.ascontiguousarray(distance.reshape(shape), dtype=np.float32)
+    sparse = tuple((count + 2) // 2 for count in shape)
+    values = _measure(vertices, faces, low + 2.0 * cell * _rows_of_grid(sparse)).reshape(sparse)
+    for axis, count in enumerate(shape):
+        index = np.arange(count)
+        ahead = np.take(values, (index + 1) // 2, axis=axis)
+        values = 0.5 * (np.take(values, index // 2, axis=axis) + ahead)
+    near = np.flatnonzero(np.abs(values.reshape(-1)) < EXACT_CELLS * cell)
+    values.reshape(-1)[near] = _measure(vertices, faces, low + cell * _rows_of_grid(shape)[near])
+    return np.ascontiguousarray(values, dtype=np.float32)
+
+
+def _rows_of_grid(shape: tuple[int, ...]) -> Points:
+    """Return the indices of all grid points, shape (n, 3)."""
+    return np.stack(np.meshgrid(*map(np.arange, shape), indexing="ij"), -1).reshape(-1, 3) * 1.0
+
+
+def _measure(vertices: Points, faces: NDArray[np.int64], points: Points) -> Points:
+    """Return the exact signed distances of points [m], shape (n,)."""
+    import igl  # slow to import, and a kept grid does without
+
+    kind = igl.SIGNED_DISTANCE_TYPE_FAST_WINDING_NUMBER
+    distance, *_ = igl.signed_distance(points, vertices, faces, sign_type=kind)
+    return distance
 
 
 def _read_grid(path: Path, shape: tuple[int, int, int]) -> NDArray[np.float32] | None:

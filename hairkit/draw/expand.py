@@ -337,6 +337,7 @@ def expand(
         leave = ti.min(reach / ROOT_FADE, 1.0)
         leave = leave * leave * (3.0 - 2.0 * leave)
         # At the root hairs spread in the scalp; along the hair across it, and flatter.
+        across = turn(hair, HEAD, ti.Vector([frame[0], frame[1], frame[2]]))
         other = rise * (1.0 - leave) + along.cross(side) * leave * frame[7]
 
         wild = trait[WILD]
@@ -377,7 +378,7 @@ def expand(
             ox += radius * (ti.cos(phase) * (1.0 - zig) + tooth * ti.cos(plane) * zig)
             oy += radius * (ti.sin(phase) * (1.0 - zig) + tooth * ti.sin(plane) * zig)
 
-        x += side * ox + other * oy + triple(hair, SHIFT)
+        x += (across * (1.0 - leave) + side * leave) * ox + other * oy + triple(hair, SHIFT)
         let_down = ti.max(0.0, 1.0 - reach / (0.75 * ROOT_FADE))
         down = ti.Vector([trait[DROP_X], trait[DROP_Y], trait[DROP_Z]])
         x += turn(hair, HEAD, down) * (let_down * let_down)

@@ -65,8 +65,8 @@ def grow(
     else:
         direction = _directions(directions, normal)
     # Shorter guides get fewer segments: their bending stiffness and their curls stay alike.
-    segments = np.clip(np.rint(style.segments * share), 2, MAX_SEGMENTS).astype(np.int32)
-    counts = segments + np.int32(2)
+    segments = np.rint((style.segments + 1) * share) - 1
+    counts = np.clip(segments, 2, MAX_SEGMENTS).astype(np.int32) + np.int32(2)
     points = rest_pose(style, flow, root, normal, direction, share, counts, seed)
     neighbours, spacing = _neighbours(root, 0.3 * head.radius)
     return Groom(

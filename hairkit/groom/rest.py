@@ -132,13 +132,18 @@ def rest_pose(
     curl = _Curl(style, flow, roots, seed)
     middle, along = points[:, 1].copy(), directions.copy()
     side = _side(normals, directions)
+    flowed = flow.at(roots, np.zeros(strands), normals)
     for index in range(2, most):
         arc = (index - 1.5) * segment
         ahead = segment * curl.advance(arc, length)
         distance, normal = flow.head.signed_distance(middle)
         turn = 1.0 - np.exp(-ahead / style.droop)
         wish = flow.at(middle, distance, normal)
+        # Hair that already runs with the flow turns with it; only what is left takes the droop.
+        with_flow = np.clip(np.sum(along * flowed, axis=1), 0.0, 1.0) ** 2
+        along = unit_rows(along + (wish - flowed) * with_flow[:, None])
         along = unit_rows(along + (wish - along) * turn[:, None])
+        flowed = wish
         clear = style.thickness + curl.depth(arc + 0.5 * segment, length)
         # Where it is about to land it turns along the surface in time, and not in one sharp bend.
         landing = smooth_step(1.0 - (distance - clear) / (2.5 * segment))

@@ -37,11 +37,11 @@ STRAIN_HIGH = 32
 TETHER = 33
 """Longest distance to the root, as a multiple of the length along the strand."""
 ROUNDS = 34
-"""Rounds of length solve and contact."""
+"""Rounds of length solve and contact, after a first contact."""
 RADIUS = 35
 """Collision radius of a guide point [m]."""
-FRICTION = 36
-"""Coulomb friction between hair and colliders."""
+BEND_DAMPING = 36
+"""Time in which bending resists its own rate as much as its amount [s]."""
 CONTACT_FIRST = 37
 """First row of the hair's contacts."""
 CONTACT_COUNT = 38

@@ -1,12 +1,15 @@
-"""Contact of guide points with colliders: how deep, which way out, and friction while it is pushed out.
+"""Contact of guide points with colliders: how deep, and which way out.
 
 Each collider goes over a strand's points by itself, so that its own numbers stay in registers. Shapes work on lanes;
-a distance grid is looked up strand by strand.
+a distance grid is looked up strand by strand. Contact has no friction: hair slides.
 """
 
 from hairkit.backend import ti
 from hairkit.sim import columns as col
 from hairkit.sim.rod import pose_between, rotate, rotate_back
+
+NORMAL = 8
+"""Scratch columns of the direction out of what a point touches, 3; zero where it touches nothing."""
 
 
 @ti.func
@@ -27,7 +30,8 @@ def _capsule(px, py, pz, table: ti.template(), row):
     qx = px - ax
     qy = py - ay
     qz = pz - az
-    f = ti.min(ti.max((qx * bx + qy * by + qz * bz) / ti.max(bx * bx + by * by + bz * bz, 1e-12), 0.0), 1.0)
+    squared = ti.max(bx * bx + by * by + bz * bz, 1e-12)
+    f = ti.min(ti.max((qx * bx + qy * by + qz * bz) / squared, 0.0), 1.0)
     return _sphere(qx - bx * f, qy - by * f, qz - bz * f, table[row, col.SHAPE + 6])
 
 
@@ -76,6 +80,25 @@ def _ellipsoid(px, py, pz, rx, ry, rz):
     k1 = ti.sqrt(bx * bx + by * by + bz * bz) + 1e-9
     r = 1.0 / k1
     return k0 * (k0 - 1.0) * r, bx * r, by * r, bz * r
+
+
+@ti.func
+def _shape(kind, px, py, pz, table: ti.template(), row):
+    """Return distance and direction out of a capsule, box, ellipsoid or plane, in its own frame."""
+    sx = table[row, col.SHAPE + 3]
+    sy = table[row, col.SHAPE + 4]
+    sz = table[row, col.SHAPE + 5]
+    nx = px * 0.0 + table[row, col.SHAPE]
+    ny = px * 0.0 + table[row, col.SHAPE + 1]
+    nz = px * 0.0 + table[row, col.SHAPE + 2]
+    d = px * nx + py * ny + pz * nz - sx
+    if kind == col.CAPSULE:
+        d, nx, ny, nz = _capsule(px, py, pz, table, row)
+    elif kind == col.BOX:
+        d, nx, ny, nz = _box(px - nx, py - ny, pz - nz, sx, sy, sz)
+    elif kind == col.ELLIPSOID:
+        d, nx, ny, nz = _ellipsoid(px - nx, py - ny, pz - nz, sx, sy, sz)
+    return d, nx, ny, nz
 
 
 @ti.func
@@ -128,193 +151,71 @@ def grid_distance(grid: ti.template(), table: ti.template(), row, px, py, pz):
 
 
 @ti.func
-def _keep(px, py, pz, depth, nx, ny, nz, ux, uy, uz, friction):
-    """Push a point out along n by depth, and take up to friction x depth off its slide u along the surface."""
+def _settle(arena: ti.template(), r, s, px, py, pz, depth, nx, ny, nz):
+    """Push lanes that are too deep out along n, and note the direction for the length solve."""
+    touch = depth > 0.0
     push = ti.max(depth, 0.0)
-    along = ux * nx + uy * ny + uz * nz
-    tx = ux - along * nx
-    ty = uy - along * ny
-    tz = uz - along * nz
-    slide = ti.sqrt(tx * tx + ty * ty + tz * tz) + 1e-12
-    back = ti.min(friction * push / slide, 1.0)
-    return px + nx * push - tx * back, py + ny * push - ty * back, pz + nz * push - tz * back
+    arena.row[r, col.POSITION] = px + nx * push
+    arena.row[r, col.POSITION + 1] = py + ny * push
+    arena.row[r, col.POSITION + 2] = pz + nz * push
+    arena.scratch[s, NORMAL] = ti.select(touch, nx, arena.scratch[s, NORMAL])
+    arena.scratch[s, NORMAL + 1] = ti.select(touch, ny, arena.scratch[s, NORMAL + 1])
+    arena.scratch[s, NORMAL + 2] = ti.select(touch, nz, arena.scratch[s, NORMAL + 2])
 
 
 @ti.func
-def push_out(arena: ti.template(), contacts: ti.template(), row, alpha0, alpha1, s0, r0, count, radius, friction):
-    """Push a block's points out of one collider where it is at the end of the tick.
+def push_out(arena: ti.template(), contacts: ti.template(), row, alpha, s0, r0, count, radius):
+    """Push a block's points out of one collider where it is at a fraction alpha of the step.
 
-    Points 0 and 1 belong to the head and are left alone. What slid during the tick, relative to the collider's own
-    motion, is held back by friction.
+    Points 0 and 1 belong to the head and are left alone.
     """
     kind = ti.cast(contacts[row, col.KIND], ti.i32)
-    turn0, moved0 = pose_between(contacts, row, col.COLLIDER_BEFORE, col.COLLIDER_NOW, alpha0)
-    turn1, moved1 = pose_between(contacts, row, col.COLLIDER_BEFORE, col.COLLIDER_NOW, alpha1)
-    # A point that rode on the surface from where it was, w, is at carry w + shift now.
-    carry = turn1 @ turn0.transpose()
-    shift = moved1 - carry @ moved0
+    turn, moved = pose_between(contacts, row, col.COLLIDER_BEFORE, col.COLLIDER_NOW, alpha)
     stride = ti.static(arena.stride)
     if kind == col.SPHERE:
-        centre = turn1 @ ti.Vector([contacts[row, col.SHAPE + c] for c in range(3)]) + moved1
+        centre = turn @ ti.Vector([contacts[row, col.SHAPE + c] for c in range(3)]) + moved
         size = contacts[row, col.SHAPE + 3] + radius
         for i in range(2, count):
             r = r0 + i * stride
-            s = s0 + i * stride
             px = arena.row[r, col.POSITION]
             py = arena.row[r, col.POSITION + 1]
             pz = arena.row[r, col.POSITION + 2]
             d, nx, ny, nz = _sphere(px - centre[0], py - centre[1], pz - centre[2], size)
-            cx, cy, cz = rotate(carry, arena.scratch[s, 0], arena.scratch[s, 1], arena.scratch[s, 2])
-            px, py, pz = _keep(
-                px,
-                py,
-                pz,
-                -d,
-                nx,
-                ny,
-                nz,
-                px - cx - shift[0],
-                py - cy - shift[1],
-                pz - cz - shift[2],
-                friction,
-            )
-            arena.row[r, col.POSITION] = px
-            arena.row[r, col.POSITION + 1] = py
-            arena.row[r, col.POSITION + 2] = pz
+            _settle(arena, r, s0 + i * stride, px, py, pz, -d, nx, ny, nz)
     elif kind < col.GRID:
         for i in range(2, count):
             r = r0 + i * stride
-            s = s0 + i * stride
             px = arena.row[r, col.POSITION]
             py = arena.row[r, col.POSITION + 1]
             pz = arena.row[r, col.POSITION + 2]
-            lx, ly, lz = rotate_back(turn1, px - moved1[0], py - moved1[1], pz - moved1[2])
-            d = px
-            mx = px
-            my = px
-            mz = px
-            if kind == col.CAPSULE:
-                d, mx, my, mz = _capsule(lx, ly, lz, contacts, row)
-            elif kind == col.PLANE:
-                mx = px * 0.0 + contacts[row, col.SHAPE]
-                my = px * 0.0 + contacts[row, col.SHAPE + 1]
-                mz = px * 0.0 + contacts[row, col.SHAPE + 2]
-                d = lx * mx + ly * my + lz * mz - contacts[row, col.SHAPE + 3]
-            else:
-                lx = lx - contacts[row, col.SHAPE]
-                ly = ly - contacts[row, col.SHAPE + 1]
-                lz = lz - contacts[row, col.SHAPE + 2]
-                sx = contacts[row, col.SHAPE + 3]
-                sy = contacts[row, col.SHAPE + 4]
-                sz = contacts[row, col.SHAPE + 5]
-                if kind == col.BOX:
-                    d, mx, my, mz = _box(lx, ly, lz, sx, sy, sz)
-                else:
-                    d, mx, my, mz = _ellipsoid(lx, ly, lz, sx, sy, sz)
-            nx, ny, nz = rotate(turn1, mx, my, mz)
-            cx, cy, cz = rotate(carry, arena.scratch[s, 0], arena.scratch[s, 1], arena.scratch[s, 2])
-            px, py, pz = _keep(
-                px,
-                py,
-                pz,
-                radius - d,
-                nx,
-                ny,
-                nz,
-                px - cx - shift[0],
-                py - cy - shift[1],
-                pz - cz - shift[2],
-                friction,
-            )
-            arena.row[r, col.POSITION] = px
-            arena.row[r, col.POSITION + 1] = py
-            arena.row[r, col.POSITION + 2] = pz
+            lx, ly, lz = rotate_back(turn, px - moved[0], py - moved[1], pz - moved[2])
+            d, mx, my, mz = _shape(kind, lx, ly, lz, contacts, row)
+            nx, ny, nz = rotate(turn, mx, my, mz)
+            _settle(arena, r, s0 + i * stride, px, py, pz, radius - d, nx, ny, nz)
     else:
         for i in range(2, count):
             r = r0 + i * stride
             s = s0 + i * stride
             if ti.static(arena.lanes > 1):
                 for lane in range(ti.static(arena.lanes)):
-                    px, py, pz = _out_of_grid(
-                        arena,
-                        contacts,
-                        row,
-                        turn1,
-                        moved1,
-                        carry,
-                        shift,
-                        arena.row[r, col.POSITION][lane],
-                        arena.row[r, col.POSITION + 1][lane],
-                        arena.row[r, col.POSITION + 2][lane],
-                        arena.scratch[s, 0][lane],
-                        arena.scratch[s, 1][lane],
-                        arena.scratch[s, 2][lane],
-                        radius,
-                        friction,
-                    )
-                    arena.row[r, col.POSITION][lane] = px
-                    arena.row[r, col.POSITION + 1][lane] = py
-                    arena.row[r, col.POSITION + 2][lane] = pz
+                    px = arena.row[r, col.POSITION][lane]
+                    py = arena.row[r, col.POSITION + 1][lane]
+                    pz = arena.row[r, col.POSITION + 2][lane]
+                    lx, ly, lz = rotate_back(turn, px - moved[0], py - moved[1], pz - moved[2])
+                    d, mx, my, mz = grid_distance(arena.grid_value, contacts, row, lx, ly, lz)
+                    if d < radius:
+                        nx, ny, nz = rotate(turn, mx, my, mz)
+                        arena.row[r, col.POSITION][lane] = px + nx * (radius - d)
+                        arena.row[r, col.POSITION + 1][lane] = py + ny * (radius - d)
+                        arena.row[r, col.POSITION + 2][lane] = pz + nz * (radius - d)
+                        arena.scratch[s, NORMAL][lane] = nx
+                        arena.scratch[s, NORMAL + 1][lane] = ny
+                        arena.scratch[s, NORMAL + 2][lane] = nz
             else:
-                px, py, pz = _out_of_grid(
-                    arena,
-                    contacts,
-                    row,
-                    turn1,
-                    moved1,
-                    carry,
-                    shift,
-                    arena.row[r, col.POSITION],
-                    arena.row[r, col.POSITION + 1],
-                    arena.row[r, col.POSITION + 2],
-                    arena.scratch[s, 0],
-                    arena.scratch[s, 1],
-                    arena.scratch[s, 2],
-                    radius,
-                    friction,
-                )
-                arena.row[r, col.POSITION] = px
-                arena.row[r, col.POSITION + 1] = py
-                arena.row[r, col.POSITION + 2] = pz
-
-
-@ti.func
-def _out_of_grid(
-    arena: ti.template(),
-    contacts: ti.template(),
-    row,
-    turn,
-    moved,
-    carry,
-    shift,
-    px,
-    py,
-    pz,
-    wx,
-    wy,
-    wz,
-    radius,
-    friction,
-):
-    lx, ly, lz = rotate_back(turn, px - moved[0], py - moved[1], pz - moved[2])
-    d, mx, my, mz = grid_distance(arena.grid_value, contacts, row, lx, ly, lz)
-    qx = px
-    qy = py
-    qz = pz
-    if d < radius:
-        nx, ny, nz = rotate(turn, mx, my, mz)
-        cx, cy, cz = rotate(carry, wx, wy, wz)
-        qx, qy, qz = _keep(
-            px,
-            py,
-            pz,
-            radius - d,
-            nx,
-            ny,
-            nz,
-            px - cx - shift[0],
-            py - cy - shift[1],
-            pz - cz - shift[2],
-            friction,
-        )
-    return qx, qy, qz
+                px = arena.row[r, col.POSITION]
+                py = arena.row[r, col.POSITION + 1]
+                pz = arena.row[r, col.POSITION + 2]
+                lx, ly, lz = rotate_back(turn, px - moved[0], py - moved[1], pz - moved[2])
+                d, mx, my, mz = grid_distance(arena.grid_value, contacts, row, lx, ly, lz)
+                nx, ny, nz = rotate(turn, mx, my, mz)
+                _settle(arena, r, s, px, py, pz, radius - d, nx, ny, nz)

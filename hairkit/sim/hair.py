@@ -31,9 +31,8 @@ EASE_S = 0.06
 STIFF_BENDING = 1e6
 """Bending stiffness over which hair takes two ticks of the clock for one [1/s^2]."""
 
-FRICTION = 0.3
-"""Coulomb friction of hair on skin and cloth; hair on skin is measured at 0.2 to 0.4."""
-
+BEND_DAMPING_S = 0.005
+"""Internal damping of bending [s]: a bend that swings at 1 / (2 pi BEND_DAMPING_S) Hz has half of critical damping."""
 
 class Hair:
     """A groom that moves in a world; made by ``World.add_hair``.

@@ -54,7 +54,6 @@ def advance(
             first = numbers[hair, col.ALPHA_FIRST]
             each = numbers[hair, col.ALPHA_TICK]
             radius = numbers[hair, col.RADIUS]
-            friction = numbers[hair, col.FRICTION]
             contact_first = ti.cast(numbers[hair, col.CONTACT_FIRST], ti.i32)
             contact_count = ti.cast(numbers[hair, col.CONTACT_COUNT], ti.i32)
             rounds = ti.cast(numbers[hair, col.ROUNDS], ti.i32)
@@ -67,7 +66,6 @@ def advance(
                 trial = tick == ticks
                 h = numbers[hair, col.TICK_S]
                 alpha = first + tick * each
-                before = alpha - each
                 if trial:
                     h = trial_s
                     alpha = 1.0
@@ -85,17 +83,18 @@ def advance(
                 bend(arena, turn, b, s0, r0, count)
                 eliminate(arena, numbers, hair, turn, moved, wind, h, s0, r0, count)
                 substitute(arena, s0, r0, count, numbers[hair, col.TETHER])
-                for _ in range(rounds):
-                    keep_lengths(
-                        arena,
-                        s0,
-                        r0,
-                        count,
-                        numbers[hair, col.STRAIN_LOW],
-                        numbers[hair, col.STRAIN_HIGH],
-                    )
+                for round_ in range(rounds + 1):
+                    if round_ > 0:
+                        keep_lengths(
+                            arena,
+                            s0,
+                            r0,
+                            count,
+                            numbers[hair, col.STRAIN_LOW],
+                            numbers[hair, col.STRAIN_HIGH],
+                        )
                     for c in range(contact_first, contact_first + contact_count):
-                        push_out(arena, contacts, c, before, alpha, s0, r0, count, radius, friction)
+                        push_out(arena, contacts, c, alpha, s0, r0, count, radius)
                 finish(
                     arena, turn, moved, b, hair, h, s0, r0, count, trial, tick == total - 1
                 )

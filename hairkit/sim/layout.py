@@ -158,7 +158,8 @@ def _rods(
         # Bending: EI over (mass of a point) x segment^3; the triple at point 1 spans half a cell and counts double.
         segment = edge.mean(axis=1)
         share = np.arange(count) / (count - 1)
-        rigidity = style.bending_along(share)[None] / (style.density * segment**4)[:, None]
+        along = style.bending_rigidity() * style.bending_along(share)
+        rigidity = along[None] / (style.density * segment**4)[:, None]
         rigidity[:, 0] = rigidity[:, -1] = 0.0
         rigidity[:, 1] *= 2.0
         values[at, 6] = rigidity

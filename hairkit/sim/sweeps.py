@@ -11,6 +11,7 @@ solve; then its substitution, contact, and one more round.
 
 from hairkit.backend import ti
 from hairkit.sim import columns as col
+from hairkit.sim.contact import NORMAL
 from hairkit.sim.rod import inverse_symmetric, rotate, spring
 
 # Scratch columns: 0-2 where the tick began; 3-13 what bending leaves (g, h, binormal, 1/chord, torque);
@@ -148,6 +149,8 @@ def eliminate(
     drag = numbers[hair, col.DRAG]
     inertia = 1.0 / (h * h)
     damp = drag / h
+    # Internal damping: bending resists its own rate, which only the matrix sees; sag does not.
+    stiffen = 1.0 + numbers[hair, col.BEND_DAMPING] / h
     fx = numbers[hair, col.GRAVITY] + drag * wind[0]
     fy = numbers[hair, col.GRAVITY + 1] + drag * wind[1]
     fz = numbers[hair, col.GRAVITY + 2] + drag * wind[2]
@@ -283,7 +286,7 @@ def eliminate(
         )
         # Inertia, drag, hold; half a point's mass at the tip.
         mass = 0.5 if i == count - 1 else 1.0
-        k0 = arena.row[r - stride, col.BEND]
+        k0 = arena.row[r - stride, col.BEND] * stiffen
         diagonal = (inertia + damp + hold) * mass + 4.0 * k1 + k0 + k2
         gx, gy, gz = rotate(turn, arena.row[r, col.REST], arena.row[r, col.REST + 1], arena.row[r, col.REST + 2])
         bx = bx + px - qx + (arena.row[r, col.VELOCITY] / h + hold * (gx + moved[0] - xx) + fx) * mass
@@ -443,14 +446,18 @@ def substitute(arena: ti.template(), s0, r0, count, tether):
         arena.row[r, col.POSITION] = hx + wx * f
         arena.row[r, col.POSITION + 1] = hy + wy * f
         arena.row[r, col.POSITION + 2] = hz + wz * f
+        arena.scratch[s, NORMAL] = zero
+        arena.scratch[s, NORMAL + 1] = zero
+        arena.scratch[s, NORMAL + 2] = zero
 
 
 @ti.func
 def keep_lengths(arena: ti.template(), s0, r0, count, low, high):
     """Direct length solve: one Newton step of all segments at once, tridiagonal.
 
-    Strain between ``low`` and ``high`` is left alone: without that dead zone the solve would fight stiff bending
-    for ever, with it an idle strand is still.
+    A point that touches a collider moves along its surface only, so that contact has little left to undo. Strain
+    between ``low`` and ``high`` is left alone: without that dead zone the solve would fight stiff bending for ever,
+    with it an idle strand is still.
     """
     stride = ti.static(arena.stride)
     r = r0 + stride
@@ -458,12 +465,16 @@ def keep_lengths(arena: ti.template(), s0, r0, count, low, high):
     ly = arena.row[r, col.POSITION + 1]
     lz = arena.row[r, col.POSITION + 2]
     zero = lx * 0.0
-    ex = zero
-    ey = zero
-    ez = zero
+    # What moves the point below for a unit pull of the segment below it; point 1 is the head's and stays.
+    mx = zero
+    my = zero
+    mz = zero
+    nx = zero
+    ny = zero
+    nz = zero
+    below = 0.0
     pivot = zero
     rhs = zero
-    below = 0.0
     for i in range(2, count):
         r = r0 + i * stride
         s = s0 + i * stride
@@ -481,25 +492,31 @@ def keep_lengths(arena: ti.template(), s0, r0, count, low, high):
         rest = arena.row[r - stride, col.LENGTH]
         excess = n - rest
         excess = excess - ti.max(low * rest, ti.min(high * rest, excess))
-        # Inverse masses: 0 for point 1, which the head holds; 2 for the tip, half a point's mass.
+        off = -(vx * mx + vy * my + vz * mz)
+        along = vx * nx + vy * ny + vz * nz
+        diagonal = below * (1.0 - along * along)
+        # Inverse masses: 2 for the tip, half a point's mass; along the surface only where it touches one.
         above = 2.0 if i == count - 1 else 1.0
-        off = -below * (vx * ex + vy * ey + vz * ez)
+        nx = arena.scratch[s, NORMAL]
+        ny = arena.scratch[s, NORMAL + 1]
+        nz = arena.scratch[s, NORMAL + 2]
+        along = vx * nx + vy * ny + vz * nz
+        mx = (vx - nx * along) * above
+        my = (vy - ny * along) * above
+        mz = (vz - nz * along) * above
+        diagonal = diagonal + above * (1.0 - along * along)
         t = off * pivot
         rhs = excess - t * rhs
-        pivot = 1.0 / (below + above + 1e-6 - off * t)
+        pivot = 1.0 / (diagonal + 1e-4 - off * t)
         arena.scratch[s, EDGE_] = vx
         arena.scratch[s, EDGE_ + 1] = vy
         arena.scratch[s, EDGE_ + 2] = vz
         arena.scratch[s, PIVOT_] = pivot
         arena.scratch[s, RHS_] = rhs
         below = above
-        ex = vx
-        ey = vy
-        ez = vz
         lx = x
         ly = y
         lz = z
-    pull = zero
     tx = zero
     ty = zero
     tz = zero
@@ -510,20 +527,23 @@ def keep_lengths(arena: ti.template(), s0, r0, count, low, high):
         vx = arena.scratch[s, EDGE_]
         vy = arena.scratch[s, EDGE_ + 1]
         vz = arena.scratch[s, EDGE_ + 2]
+        nx = arena.scratch[s, NORMAL]
+        ny = arena.scratch[s, NORMAL + 1]
+        nz = arena.scratch[s, NORMAL + 2]
         weight = 2.0 if i == count - 1 else 1.0
-        # t is the pull of the segment towards the tip; its dot product with this edge is the off-diagonal.
-        pull = (
-            arena.scratch[s, RHS_] + weight * (vx * tx + vy * ty + vz * tz)
-        ) * arena.scratch[s, PIVOT_]
-        fx = vx * pull
-        fy = vy * pull
-        fz = vz * pull
-        arena.row[r, col.POSITION] = arena.row[r, col.POSITION] + weight * (tx - fx)
-        arena.row[r, col.POSITION + 1] = arena.row[r, col.POSITION + 1] + weight * (ty - fy)
-        arena.row[r, col.POSITION + 2] = arena.row[r, col.POSITION + 2] + weight * (tz - fz)
-        tx = fx
-        ty = fy
-        tz = fz
+        # t is the pull of the segment towards the tip, kept to the surface.
+        along = tx * nx + ty * ny + tz * nz
+        tx = (tx - nx * along) * weight
+        ty = (ty - ny * along) * weight
+        tz = (tz - nz * along) * weight
+        pull = (arena.scratch[s, RHS_] + vx * tx + vy * ty + vz * tz) * arena.scratch[s, PIVOT_]
+        along = vx * nx + vy * ny + vz * nz
+        arena.row[r, col.POSITION] = arena.row[r, col.POSITION] + tx - (vx - nx * along) * weight * pull
+        arena.row[r, col.POSITION + 1] = arena.row[r, col.POSITION + 1] + ty - (vy - ny * along) * weight * pull
+        arena.row[r, col.POSITION + 2] = arena.row[r, col.POSITION + 2] + tz - (vz - nz * along) * weight * pull
+        tx = vx * pull
+        ty = vy * pull
+        tz = vz * pull
 
 
 @ti.func

@@ -19,7 +19,7 @@ from hairkit.sim import columns as col
 from hairkit.sim import kernels
 from hairkit.sim.arena import Arena, shared_arena
 from hairkit.sim.colliders import Collider, as_shape, shape_row
-from hairkit.sim.hair import FRICTION, SLEEP_SPEED, Hair
+from hairkit.sim.hair import BEND_DAMPING_S, SLEEP_SPEED, Hair
 from hairkit.sim.layout import pack
 from hairkit.sim.poses import check_pose, pose_row
 
@@ -61,7 +61,8 @@ class World:
     time. Lengths are kept to 0.2 % where motion allows; ``hold``, bending and sag are material properties and depend
     on neither clock, damping nor point count.
 
-    It does not do: strands against strands or cloth; contact between guide points (a segment can cut a sharp edge).
+    It does not do: strands against strands or cloth; contact between guide points (a segment can
+    cut a sharp edge); friction (hair slides).
     """
 
     def __init__(
@@ -97,8 +98,6 @@ class World:
         """Time simulated so far [s]."""
         self.sleep = True
         """Whether hair at rest may sleep."""
-        self.friction = FRICTION
-        """Coulomb friction between hair and colliders."""
         self.steps = 0
         self.active_changed = True
         self._contacts_changed = True
@@ -494,7 +493,7 @@ class World:
         row[col.STRAIN_HIGH] = high
         row[col.TETHER] = 1.0 + max(style.max_stretch, high)
         row[col.RADIUS] = style.thickness
-        row[col.FRICTION] = self.friction
+        row[col.BEND_DAMPING] = BEND_DAMPING_S
         row[col.GRAVITY : col.GRAVITY + 3] = self._gravity
         row[col.WIND_BEFORE : col.WIND_BEFORE + 3] = self._blowing() * hair.wind
         row[col.WIND_NOW : col.WIND_NOW + 3] = row[col.WIND_BEFORE : col.WIND_BEFORE + 3]
