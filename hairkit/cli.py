@@ -21,7 +21,8 @@ from rich.table import Table
 
 from hairkit.errors import FileError, HairkitError
 
-OUT = Console(highlight=False)
+# Wide enough for every table: a narrow terminal may wrap a line, but no figure is cut off.
+OUT = Console(highlight=False, width=max(Console().width, 132))
 ERR = Console(stderr=True, highlight=False)
 
 # Taichi's compiler may swallow the exception that a signal raised in the middle of it.
@@ -92,7 +93,7 @@ def _complain(message: str) -> None:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Let SIGTERM unwind as Ctrl-C does, so that files half-written are removed, and lose neither."""
+    """Let SIGTERM unwind as Ctrl-C does, so that half-written files go, and lose neither."""
 
     def stop(*_: object) -> None:
         _stopped.set()

@@ -19,13 +19,16 @@ from hairkit.sim.hair import Hair
 from hairkit.sim.world import World
 from hairkit.style import load_style
 
-STYLES = ("long", "wavy", "curly", "short")
+STYLES = ("short", "curly", "wavy", "long")
 """What the heads wear, from left to right in the picture."""
 
-SPACING = 0.44
-"""Distance between heads [m]: shoulders do not touch, nor does hair."""
+SPACING = 0.39
+"""Distance between heads [m], as near as shoulders allow."""
 
-RATE = 24.0
+FACING = -0.7
+"""Yaw of the whole row [rad]: from the front, long hair hides behind its shoulders."""
+
+RATE = 20.0
 """Frames a second of the video [1/s]."""
 
 TURN_S = 2.6
@@ -38,7 +41,8 @@ PICTURE_S = 1.0
 """The moment of the picture [s]."""
 
 _GUIDES = 120
-_HAIRS_PER_GUIDE = 72
+_HAIRS_PER_GUIDE = 80
+_VIDEO_DETAIL = 0.6
 
 
 def make_demo(
@@ -46,7 +50,7 @@ def make_demo(
     *,
     backend: str | None = None,
     width: int = 1280,
-    height: int = 560,
+    height: int = 640,
     seconds: float = TURN_S + GUST_S,
     progress: Callable[[str, int, int], None] = lambda *_: None,
 ) -> Iterator[Path]:
@@ -57,8 +61,8 @@ def make_demo(
     Args:
         folder: Where the files go; it must exist.
         backend: `World`'s.
-        width: Of picture and video [pixels].
-        height: Of picture and video [pixels].
+        width: Of the picture [pixels]; the video has three quarters of it.
+        height: Of the picture [pixels]; the video has three quarters of it.
         seconds: Length of the video [s].
         progress: Told how far it is.
 
@@ -91,7 +95,7 @@ def make_demo(
         progress("simulate", frame, before)
     progress("draw the picture", 0, 0)
     picture = place / "demo.png"
-    save_picture(world.render(camera, width=width, height=height), picture)
+    save_picture(world.render(camera, width=width, height=height, samples=3), picture)
     yield picture
 
     # From the start again: simulating is cheap beside drawing.
@@ -100,10 +104,11 @@ def make_demo(
     hairs = start()
     video = place / "demo.mp4"
     frames = max(round(seconds * RATE), 1)
+    width, height = 3 * width // 4, 3 * height // 4
     with video_writer(video, width=width, height=height, rate=RATE) as write:
         for frame in range(1, frames + 1):
             _advance(world, hairs, frame)
-            write(world.render(camera, width=width, height=height))
+            write(world.render(camera, width=width, height=height, detail=_VIDEO_DETAIL))
             progress("draw the video", frame, frames)
     world.close()
     yield video
@@ -119,29 +124,27 @@ def _advance(world: World, hairs: list[Hair], frame: int) -> None:
     for place, hair in enumerate(hairs):
         hair.set_head(_placed(turned, place))
     blown = min(max((time_s - TURN_S) / GUST_S, 0.0), 1.0)
-    strength = 6.0 * math.sin(math.pi * blown) ** 2
-    world.wind = (strength, 0.0, 0.4 * strength)
+    strength = 5.0 * math.sin(math.pi * blown) ** 2
+    # Against the faces.
+    world.wind = (-strength * math.sin(FACING), 0.0, -strength * math.cos(FACING))
     world.gust = 0.5
     world.step(1.0 / RATE)
 
 
 def _placed(pose: np.ndarray, place: int) -> np.ndarray:
-    """Return a head's pose with its place in the row added."""
-    moved = np.array(pose, dtype=np.float64)
-    moved[0, 3] += SPACING * (place - 0.5 * (len(STYLES) - 1))
-    return moved
+    """Return a head's pose in its place in the row."""
+    along = SPACING * (place - 0.5 * (len(STYLES) - 1))
+    return motions.head_pose(yaw=FACING, position=(along, 0.0, 0.0)) @ pose
 
 
 def _camera(head: Head, aspect: float) -> Camera:
     """Return a camera that has the row of heads, and hair of half a metre, in the picture."""
     camera = Camera.front(head, pitch=0.06, fov=0.3)
-    wide = SPACING * len(STYLES)
+    wide = SPACING * (len(STYLES) + 0.1)
     distance = 0.5 * wide / aspect / math.tan(0.5 * camera.fov)
-    target = np.array(camera.target) - [0.0, 0.1, 0.0]
+    target = np.array(camera.target) - [0.0, 0.14, 0.0]
     away = np.subtract(camera.position, camera.target)
     away /= np.linalg.norm(away)
-    return replace(
-        camera,
-        target=(float(target[0]), float(target[1]), float(target[2])),
-        position=tuple(float(part) for part in target + distance * away),
-    )
+    x, y, z = (float(part) for part in target + distance * away)
+    target_x, target_y, target_z = (float(part) for part in target)
+    return replace(camera, target=(target_x, target_y, target_z), position=(x, y, z))

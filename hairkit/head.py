@@ -117,7 +117,7 @@ class Head:
     def file_offset(self) -> Points:
         """Where the head's origin is in the file [m], along the head's axes, shape (3,)."""
         linear = self.file_from_head[:3, :3]
-        return np.linalg.solve(linear, self.file_from_head[:3, 3])
+        return np.asarray(np.linalg.solve(linear, self.file_from_head[:3, 3]), dtype=np.float64)
 
     @property
     def is_sphere(self) -> bool:
@@ -350,7 +350,9 @@ def _read_mesh(path: Path) -> tuple[Points, NDArray[np.int64], NDArray[np.uint8]
     import trimesh  # slow to import, and a ball does without
 
     try:
-        mesh = trimesh.load(str(path), force="mesh", process=False)
+        # An avatar in a .vrm is a .glb by another name.
+        kind = "glb" if path.suffix.lower() == ".vrm" else None
+        mesh = trimesh.load(str(path), file_type=kind, force="mesh", process=False)
     except Exception as error:  # each of trimesh's readers raises its own kinds
         reason = " ".join(str(error).split()) or type(error).__name__
         raise HeadError(
@@ -420,9 +422,9 @@ def _find_scalp(
     # by one.
     mask = (limit.max(axis=1) > 0.0) & (facing > 0.3 * size) & (follow[faces].min(axis=1) > 0.99)
     if len(ears):
-        from scipy.spatial import cKDTree
+        from scipy.spatial import KDTree
 
-        near, _ = cKDTree(ears).query(corners.reshape(-1, 3), distance_upper_bound=0.08 * radius)
+        near, _ = KDTree(ears).query(corners.reshape(-1, 3), distance_upper_bound=0.08 * radius)
         mask &= ~np.isfinite(near).reshape(-1, 3).any(axis=1)
     return mask
 
@@ -443,6 +445,8 @@ def _given_scalp(
         rows = np.asarray(rows)
         if rows.dtype == bool and rows.shape == (len(faces),):
             return rows.copy()
+        if rows.size == 0:
+            rows = np.zeros(0, np.int64)
         if rows.dtype.kind not in "iu" or rows.ndim != 1:
             raise ValueError
     except ValueError:
@@ -457,7 +461,7 @@ def _given_scalp(
         return mask
     chosen = np.zeros(vertex_count, bool)
     chosen[rows] = True
-    return chosen[faces].all(axis=1)
+    return np.asarray(chosen[faces].all(axis=1), dtype=np.bool_)
 
 
 def _read_scalp(path: Path, mesh_name: str) -> tuple[str, Any]:
@@ -492,14 +496,15 @@ def _solids(
     Both are the whole mesh's distance, cut by a plane: cutting the triangles instead would leave
     holes.
     """
+    larger = max(marks.height / 0.24, 1.0)  # a giant's head needs no more samples
     if not marks.has_neck:
-        return DistanceGrid.from_mesh(vertices, faces, cell=HEAD_CELL), None
+        return DistanceGrid.from_mesh(vertices, faces, cell=HEAD_CELL * larger), None
     head_part = vertices[follow > 0.0]
     margin = 0.03
     head = DistanceGrid.from_mesh(
         vertices,
         faces,
-        cell=HEAD_CELL,
+        cell=HEAD_CELL * larger,
         bounds=(head_part.min(axis=0) - margin, head_part.max(axis=0) + margin),
     )
     body_part = vertices[follow < 1.0]

@@ -438,7 +438,7 @@ def _sample_mesh(
 
 def _rows_of_grid(shape: tuple[int, ...]) -> Points:
     """Return the indices of all grid points, shape (n, 3)."""
-    return np.stack(np.meshgrid(*map(np.arange, shape), indexing="ij"), -1).reshape(-1, 3) * 1.0
+    return np.argwhere(np.ones(shape, bool)).astype(np.float64)
 
 
 def _measure(vertices: Points, faces: NDArray[np.int64], points: Points) -> Points:

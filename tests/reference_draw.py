@@ -62,7 +62,7 @@ class StillWorld:
 
 
 def straight_groom(style: Any, head: Any, starts: NDArray[Any], ends: NDArray[Any]) -> Any:
-    """Return a groom of straight guides, each its own neighbour, from starts to ends in the head's frame."""
+    """Return a groom of straight guides, each its own neighbour, in the head's frame."""
     strands, count = len(starts), style.segments + 2
     share = np.linspace(0.0, 1.0, count)[None, :, None]
     points = starts[:, None] * (1.0 - share) + ends[:, None] * share
@@ -121,7 +121,7 @@ def expand(groom: Any, scattered: t.Scatter, point_count: int) -> NDArray[np.flo
     """Return drawn hairs of a groom on a ball at the world's origin, shape (hairs, points, 3)."""
     style, ball = groom.style, groom.head.head_shape
     starts = np.concatenate([[0], np.cumsum(groom.counts)])
-    guides = [groom.points[a:b] for a, b in zip(starts[:-1], starts[1:], strict=True)]
+    guides = [groom.points[a : a + n] for a, n in zip(starts, groom.counts, strict=False)]
     sides = [carry(g, s.astype(np.float64)) for g, s in zip(guides, scattered.side, strict=True)]
     out = np.zeros((len(scattered.trait), point_count, 3))
     for h, trait in enumerate(scattered.trait.astype(np.float64)):
@@ -216,7 +216,8 @@ def coverage(
     y = (np.arange(height * fine) + 0.5) / fine
     place = np.stack(np.meshgrid(x, y), axis=-1)
     hit = np.zeros(place.shape[:2], bool)
-    for a, b, wa, wb in zip(line[:-1], line[1:], half[:-1], half[1:], strict=True):
+    for i in range(len(line) - 1):
+        a, b, wa, wb = line[i], line[i + 1], half[i], half[i + 1]
         e = b - a
         f = np.clip((place - a) @ e / (e @ e), 0.0, 1.0)
         off = place - a - f[..., None] * e

@@ -251,12 +251,12 @@ def test_demo_makes_a_picture_and_a_video():
     """Make the demo, short and small, on the head that comes with hairkit."""
     from hairkit.demo import make_demo
 
-    made = list(make_demo(".", backend="cpu", width=320, height=140, seconds=0.25))
+    made = list(make_demo(".", backend="cpu", width=320, height=160, seconds=0.3))
     assert [path.name for path in made] == ["demo.png", "demo.mp4"]
     picture = iio.imread("demo.png")
-    assert picture.shape == (140, 320, 3)
+    assert picture.shape == (160, 320, 3)
     assert picture.std() > 5
-    assert len(read_video(Path("demo.mp4"), width=320, height=140)) == 6
+    assert len(read_video(Path("demo.mp4"), width=240, height=120)) == 6
 
 
 @pytest.mark.slow

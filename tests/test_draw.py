@@ -10,7 +10,8 @@ from reference_draw import StillWorld, coverage, expand, straight_groom
 
 from hairkit.backend import open_session
 from hairkit.draw import Camera, Light, Renderer
-from hairkit.draw.renderer import FINEST_RIBBON, points_per_hair
+from hairkit.draw.layout import points_per_hair
+from hairkit.draw.renderer import FINEST_RIBBON
 from hairkit.draw.scatter import scatter
 from hairkit.errors import HairkitError
 from hairkit.groom import grow
@@ -26,7 +27,7 @@ pytestmark = pytest.mark.render
 
 @pytest.fixture(scope="module", params=BACKENDS)
 def stage(request: pytest.FixtureRequest) -> tuple[StillWorld, Renderer]:
-    """Open one backend, with one world and renderer for all tests: kernels compile for each field."""
+    """Open a backend with one world and renderer for all tests, since each would compile anew."""
     open_session(request.param)
     world = StillWorld()
     return world, Renderer(world)
@@ -87,7 +88,7 @@ def test_no_drawn_point_is_inside_a_ball(
 
 
 def test_no_drawn_point_is_inside_a_head_mesh(stage: tuple[StillWorld, Renderer]) -> None:
-    """Look for drawn points in the grids of a real head with shoulders, which kernels interpolate."""
+    """Look for drawn points in a real head and its shoulders, whose grids kernels interpolate."""
     head = Head.load(assets_dir() / "head.glb")
     style = load_style("long").replace(hairs_per_guide=12)
     groom = grow(style, head, guides=40)
@@ -113,7 +114,7 @@ def test_hairs_turn_with_the_head(stage: tuple[StillWorld, Renderer], small_groo
 
 
 def test_coil_unwinds_when_its_guide_is_pulled(stage: tuple[StillWorld, Renderer]) -> None:
-    """Pull a coiled guide by half its length: the coil narrows and the hair keeps its own length."""
+    """Pull a coiled guide longer: the coil narrows and the hair keeps its own length."""
     style = load_style("straight").replace(
         hairs_per_guide=1, frizz=0.0, spread=0.0, coil=30.0, coil_radius=0.008, length=0.15
     )
@@ -138,7 +139,7 @@ def test_coil_unwinds_when_its_guide_is_pulled(stage: tuple[StillWorld, Renderer
 def test_slanted_line_covers_its_area(
     stage: tuple[StillWorld, Renderer], angle: float, wide: float, samples: int
 ) -> None:
-    """Draw one line at several slants, hair-thin and wide, and compare coverage with brute force."""
+    """Draw a line at several slants, hair-thin and wide, and compare with brute force."""
     width, height, fov, away = 96, 72, 0.06, 1.0
     focal = 0.5 * height / math.tan(0.5 * fov)
     style = load_style("straight").replace(
@@ -149,7 +150,7 @@ def test_slanted_line_covers_its_area(
     hair, renderer = _only(stage, groom), stage[1]
     # The head is behind the line's middle, so look past it.
     shift = 0.18 * way
-    camera = Camera(position=tuple(shift + [0, 0, away]), target=tuple(shift), fov=fov)
+    camera = Camera(position=tuple(shift + np.array([0, 0, away])), target=tuple(shift), fov=fov)
     image = renderer.image(
         camera, width=width, height=height, background="transparent", samples=samples
     )
@@ -208,7 +209,7 @@ def test_same_picture_twice_bit_for_bit(
 def test_far_from_the_origin_draws_the_same_picture(
     stage: tuple[StillWorld, Renderer], small_groom: Any
 ) -> None:
-    """Move head and camera by 100 m: positions are relative to the picture's origin, so little changes."""
+    """Move head and camera by 100 m: the picture has its own origin, so little changes."""
     away = np.eye(4)
     away[:3, 3] = (100.0, 0.0, -100.0)
     pictures = []
@@ -284,8 +285,8 @@ def test_hair_shades_hair(stage: tuple[StillWorld, Renderer]) -> None:
     light = Light(key=(0.0, 1.0, 0.0), world=True, sky_color=(0, 0, 0), rim_color=(0, 0, 0))
     means = []
     for layers in (1, 6):
-        starts = np.concatenate([low + [0.0, 0.02 * k, 0.0] for k in range(layers)])
-        groom = straight_groom(style, head, starts, starts + [0.0, 0.0, 0.3])
+        starts = np.concatenate([low + np.array([0.0, 0.02 * k, 0.0]) for k in range(layers)])
+        groom = straight_groom(style, head, starts, starts + np.array([0.0, 0.0, 0.3]))
         _only(stage, groom)
         image = stage[1].image(camera, width=120, height=90, light=light, background="transparent")
         seen = image[..., 3] > 0

@@ -125,8 +125,8 @@ def _triple(vector: NDArray[np.float64]) -> tuple[float, float, float]:
 class Light:
     """A key light with shadows, a rim light from behind, and a soft sky.
 
-    Directions are in the camera's frame (right, up, towards the camera) unless `world` is set, so that
-    every side of a head is lit as a photographer would light it.
+    Directions are in the camera's frame (right, up, towards the camera) unless `world` is set, so
+    that every side of a head is lit as a photographer would light it.
     """
 
     key: tuple[float, float, float] = (0.55, 0.80, 0.62)

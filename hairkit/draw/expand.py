@@ -35,16 +35,16 @@ LIGHT_RIGHT, LIGHT_UP, LIGHT_TOWARD = 35, 38, 41
 SHAPES = 44
 """Two shapes, head and body, SHAPE_SIZE numbers each."""
 SHAPE_SIZE = 10
-"""A kind (0 nothing, 1 sphere, 2 grid), centre or origin (3), radius or cell, grid's outer margin."""
+"""A kind (0 nothing, 1 sphere, 2 grid), centre or origin (3), radius or cell; the rest is spare."""
 BALL = SHAPES + 2 * SHAPE_SIZE
-"""Ball round the skull that the light's grid covers too: centre in the head's frame, radius; 4 numbers."""
+"""Ball round the skull that the light's grid covers too: centre (3) in the head's frame, radius."""
 HAIR_NUMBERS = BALL + 4
 
 BOX_STEP = 1e-4
 """Boxes are kept in whole steps [m], so that integer atomics give the same box in any order."""
 
 ROOT_FADE = 0.02
-"""Distance from the root over which a hair leaves the scalp's plane and may lie on other hair [m]."""
+"""Distance from the root over which a hair leaves the scalp's plane [m]."""
 
 TAU = 6.283185307179586
 
@@ -118,8 +118,8 @@ def carry_frames(
 ):
     """Carry each guide's sideways vector from the root to the tip, and box the guides in.
 
-    The root's vector turns with the head, and the smallest rotation from chord to chord carries it on, so
-    that nothing along a guide is tied to the world and nothing can flip.
+    The root's vector turns with the head, and the smallest rotation from chord to chord carries it
+    on, so that nothing along a guide is tied to the world and nothing can flip.
 
     Args:
         strand_first: Row of the first strand in the arena's tables.
@@ -156,7 +156,8 @@ def carry_frames(
                     guide_point[start + ti.min(p + 1, count - 1)]
                     - guide_point[start + ti.max(p - 1, 0)]
                 )
-                # Smallest rotation that takes one unit vector to the next; two opposite ones have none.
+                # Smallest rotation that takes one unit vector to the next; two opposite ones have
+                # none.
                 side = side - (before + along) * (
                     side.dot(along) / ti.max(1.0 + before.dot(along), 1e-3)
                 )
@@ -208,8 +209,8 @@ def grid_distance(hair: ti.template(), grid: ti.template(), at: ti.i32, distance
 def keep_out(hair: ti.template(), whole: ti.template(), distance: ti.template(), x, soft):
     """Move a point out of head and body.
 
-    Distances below `soft` are squeezed into 0..soft smoothly instead of cut off, so that hairs pressed on the
-    head keep their order and stay a layer.
+    Distances below `soft` are squeezed into 0..soft smoothly instead of cut off, so that hairs
+    pressed on the head keep their order and stay a layer.
     """
     for turn_index in range(3):
         # Body first and head between: where they meet, both get their way.
@@ -281,8 +282,8 @@ def expand(
         point_count: Points of each, at least two.
         point_first: Row of the first point in `point_out`.
         hair: Numbers of this head, laid out as in this module.
-        whole: Grid of the head (first row, nx, ny, nz), of the body (the same), first strand in the arena's
-            tables, first strand in `strand_frame`, first hair in the hair tables.
+        whole: Grid of the head (first row, nx, ny, nz), of the body (the same), first strand in the
+            arena's tables, first strand in `strand_frame`, first hair in the hair tables.
         guide_start: Row of each strand's first point.
         guide_count: Points of each strand.
         strand_frame: Across (3), rise (3), segment, flatness of each strand in the head's frame.
@@ -346,7 +347,8 @@ def expand(
         ox = (trait[OFFSET_X] * (1.0 - gather) + trait[LOCK_X] * gather) * tight
         oy = (trait[OFFSET_Y] * (1.0 - gather) + trait[LOCK_Y] * gather) * tight
 
-        # Locks wander slowly, single hairs more quickly and less: what keeps hair from looking ruled.
+        # Locks wander slowly, single hairs more quickly and less: what keeps hair from looking
+        # ruled.
         spacing = hair[LENGTH] / (point_count - 1)
         slow = TAU * reach / ti.max(0.17, 5.0 * spacing)
         quick = TAU * reach / ti.max(0.04, 7.0 * spacing)

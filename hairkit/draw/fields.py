@@ -37,7 +37,8 @@ _WHOLE_KINDS: dict[str, tuple[int, int]] = {
 class Fields:
     """Named fields that only ever grow.
 
-    Attributes are Taichi fields: vectors of f32 or i32, plain scalars where a row has one component.
+    Attributes are Taichi fields: vectors of f32 or i32, plain scalars where a row has one
+    component.
     """
 
     def __init__(self) -> None:

@@ -1,9 +1,10 @@
-"""Kernels of the visibility buffer: which hair segment or mesh face each sample of the picture shows.
+"""Kernels of the visibility buffer: which hair segment or mesh face each sample shows.
 
-Pass one keeps each sample's nearest inverse distance (an atomic on the bits of a positive f32, whose order is the
-number's), pass two the smallest number among the pieces at that distance. Samples lie column by column, as most hair
-hangs. Both passes are one kernel, so that they
-compute the same bits, and neither depends on the order of threads. Inverse distance is linear on the screen.
+Pass one keeps each sample's nearest inverse distance (an atomic on the bits of a positive f32,
+whose order is the number's), pass two the smallest number among the pieces at that distance.
+Samples lie column by column, as most hair hangs. Both passes are one kernel, so that they
+compute the same bits, and neither depends on the order of threads. Inverse distance is linear on
+the screen.
 """
 
 from hairkit.backend import ti
@@ -122,7 +123,7 @@ def pose_mesh(
     mesh_world_out: ti.template(),
     mesh_screen_out: ti.template(),
 ):
-    """Put a head's vertices where head and body carry them, then on the screen or in the light's grid.
+    """Put vertices where head and body carry them, then on the screen or in the light's grid.
 
     Args:
         vertex_first: Row of the first vertex.
@@ -170,8 +171,8 @@ def pose_mesh(
 def place_of(i, k, shift):
     """Return where a sample of column i and row k is [samples].
 
-    Odd rows and columns are moved on, even ones back: two samples across a pixel then see edges that hang or lie at four
-    places instead of two.
+    Odd rows and columns are moved on, even ones back: two samples across a pixel then see edges
+    that hang or lie at four places instead of two.
     """
     x = i + 0.5 + shift * (2 * (k & 1) - 1)
     y = k + 0.5 + shift * (2 * (i & 1) - 1)
@@ -232,7 +233,8 @@ def draw_mesh(
         second: 0 for pass one, 1 for pass two.
         shift: How far samples are moved, as in `place_of` [samples].
         mesh_face: Three vertices and the head of each face.
-        mesh_screen: Right, down [samples], and what grows towards the viewer; zero where it cannot be seen.
+        mesh_screen: Right, down [samples], and what grows towards the viewer; zero where it cannot
+            be seen.
         sample_key_out: Bits of the nearest.
         sample_id_out: Number of the nearest.
     """
@@ -320,9 +322,10 @@ def draw_hairs(
 ):
     """Rasterise ribbons that face the camera, one thread a segment.
 
-    A thread walks sample by sample along the segment's longer direction, so thin lines have no gaps; ends
-    of wide ribbons are round, so joints have none either. Most segments lie under others: those behind all that
-    their tiles show are left out, which changes nothing in the picture.
+    A thread walks sample by sample along the segment's longer direction, so thin lines have no
+    gaps; ends of wide ribbons are round, so joints have none either. Most segments lie under
+    others: those behind all that their tiles show are left out, which changes nothing in the
+        picture.
 
     Args:
         hair_count: Drawn hairs.
@@ -377,37 +380,37 @@ def draw_hairs(
             v_low, v_high = ti.min(va, vb) - room - 1.0, ti.max(va, vb) + room + 1.0
             v0 = ti.cast(ti.min(ti.max(v_low, 0.0), v_end - 1.0), ti.i32)
             v1 = ti.cast(ti.min(ti.max(v_high, 0.0), v_end - 1.0), ti.i32)
-            off_screen = ub + cap < 0.0 or ua - cap > u_end or v_high < 0.0 or v_low > v_end
             nearest = ti.max(ka, kb)
             if steep:
                 u0, v0 = v0, u0
                 u1, v1 = v1, u1
-            if off_screen or hidden(tile_key, rows, u0, u1, v0, v1, nearest) == 1:
+            if hidden(tile_key, rows, u0, u1, v0, v1, nearest) == 1:
                 i1 = i0
             dk, dw = (kb - ka) * per_span, (wb - wa) * slant * per_span
             for i in range(i0, i1):
-                # Samples as `place_of` has them; its rule is the same with across and down exchanged.
+                # Samples as `place_of` has them; its rule is the same with across and down
+                # exchanged.
                 lift = 0.5 + shift * (2 * (i & 1) - 1)
                 guess = va + slope * (ti.min(ti.max(i + 0.5, ua), ub) - ua)
                 k0 = ti.cast(ti.ceil(ti.max(guess - room - lift, 0.0)), ti.i32)
                 k1 = ti.cast(ti.ceil(ti.min(guess + room - lift, v_end - 0.5)), ti.i32)
                 for k in range(k0, k1):
                     u = i + 0.5 + shift * (2 * (k & 1) - 1)
-                    held = ti.min(ti.max(u, ua), ub) - ua
+                    held = ti.min(ti.max(u, ua), ub)
+                    # Exactly zero between the ends, however the compiler rounds.
+                    over = u - held
+                    held -= ua
                     half = wa * slant + dw * held
                     off = k + lift - (va + slope * held)
-                    over = u - ua - held
-                    inside = u < ub
-                    if cap > 0.0:
-                        inside = ti.abs(over) < cap
-                        if over != 0.0:
-                            half = ti.sqrt(ti.max(widest * widest - over * over, 0.0))
-                    elif over < 0.0:
-                        inside = False
-                    if inside and off >= -half and off < half:
+                    if cap > 0.0 and over != 0.0:
+                        # The round end of a ribbon that is wide enough to show one.
+                        half = ti.sqrt(ti.max(cap * cap - over * over, 0.0))
+                    if u >= ua - cap and u < ub + cap and off >= -half and off < half:
                         sample = i * stride_u + k * stride_v
                         key = ka + dk * held
-                        seen |= mark(sample, key, at, second, sample_key_out, sample_id_out)
+                        hit = mark(sample, key, at, second, sample_key_out, sample_id_out)
+                        # `seen |= hit` would be an atomic on a local, which ends the thread on Vulkan.
+                        seen = ti.max(seen, hit)
         if second == 1:
             shown_out[at] = seen
 
@@ -562,7 +565,8 @@ def resolve(
             total /= ti.max(covered, 1.0)
         else:
             total /= count
-        # Less than a step of noise, the same in every picture, hides the steps of a smooth background.
+        # Less than a step of noise, the same in every picture, hides the steps of a smooth
+        # background.
         noise = ti.cast(scramble(ti.cast(pixel, ti.u32)) & ti.u32(255), ti.f32) / 255.0 - 0.5
         code = ti.cast(
             ti.min(ti.max(encode(total) * 255.0 + 0.5 + 0.7 * noise, 0.0), 255.0), ti.u32

@@ -23,7 +23,7 @@ _LOCK_SHARE = 0.42
 
 @dataclass(frozen=True, kw_only=True)
 class Scatter:
-    """Drawn hairs of one groom, guide by guide, so that hairs that lie together are stored together."""
+    """Drawn hairs of one groom, guide by guide: hairs that lie together are stored together."""
 
     strand: NDArray[np.int32]
     """Own guide and the guide each leans to, shape (hairs, 2)."""
@@ -35,7 +35,7 @@ class Scatter:
     """Root of each hair in the head's frame [m], shape (hairs, 3)."""
 
     side: NDArray[np.float32]
-    """Unit vector across each guide's root, in the scalp, in the head's frame, shape (strands, 3)."""
+    """Unit vector in the scalp across each root, in the head's frame, shape (strands, 3)."""
 
     rise: NDArray[np.float32]
     """The other direction in the scalp at each root, in the head's frame, shape (strands, 3)."""

@@ -1,11 +1,12 @@
-"""Kernels that light drawn hairs: a density grid along the light, soft shadow, and the fibre's highlights.
+"""Kernels that light drawn hairs: a density grid, soft shadow, and the fibre's highlights.
 
-The grid's third axis points at the key light, so that the light's way through the hair is one running sum down
-each column; the same sum along all axes, both ways, gives how open a place is to the sky.
+The grid's third axis points at the key light, so that the light's way through the hair is one
+running sum down each column; the same sum along all axes, both ways, gives how open a place is to
+the sky.
 """
 
 from hairkit.backend import ti
-from hairkit.draw.expand import BOX_STEP, TAU, unit
+from hairkit.draw.expand import BOX_STEP, unit
 from hairkit.draw.scatter import TILT, TINT, WARMTH
 
 # Where each number is in the array `view` that a picture's launches share.
@@ -101,8 +102,8 @@ def deposit(
 ):
     """Count drawn hair points in the cells of the light's grid.
 
-    Each point is moved by up to half a cell, by its own row's bits: on average the same as spreading it over
-    eight cells, for one atomic instead of eight.
+    Each point is moved by up to half a cell, by its own row's bits: on average the same as
+    spreading it over eight cells, for one atomic instead of eight.
 
     Args:
         row_first: First row of this head's points.
@@ -148,8 +149,8 @@ def sweep(
 ):
     """Sum what light meets along one axis of a head's grid, one thread a column, both ways.
 
-    Launched for axis 0, 1 and 2 in this order: the first clears, the last, towards the light, also writes the key
-    light's depth.
+    Launched for axis 0, 1 and 2 in this order: the first clears, the last, towards the light, also
+    writes the key light's depth.
 
     Args:
         axis: The axis to go along.
@@ -182,8 +183,8 @@ def sweep(
             at = cell_first + a * cells * cells + b
             area = size[0] * size[2]
         else:
-            # Nine columns make the edge of the head's shadow soft. The surface itself must stay lit: the
-            # shadow starts a cell and a half below it.
+            # Nine columns make the edge of the head's shadow soft. The surface itself must stay
+            # lit: the shadow starts a cell and a half below it.
             for o in ti.static(range(9)):
                 na = ti.min(ti.max(a + o // 3 - 1, 0), cells - 1)
                 nb = ti.min(ti.max(b + o % 3 - 1, 0), cells - 1)
@@ -244,8 +245,8 @@ def project(
         view: Numbers of the picture, laid out as in this module.
         look: Numbers of each head, laid out as in this module.
         point: Drawn hair points [m].
-        screen_out: Place in the picture, right and down [pixels]; inverse distance along the view [1/m], zero behind
-            the eye; half the ribbon's width [pixels].
+        screen_out: Place in the picture, right and down [pixels]; inverse distance along the view
+            [1/m], zero behind the eye; half the ribbon's width [pixels].
         shown_out: Zero: nothing is known to be seen yet.
     """
     for n in range(hair_count * point_count):
@@ -280,9 +281,9 @@ def bell(angle, wide):
 def fibre(t, to_light, to_eye, tilt, shift, shine, base):
     """Return what a fibre sends to the eye of a light, linear red, green and blue.
 
-    Kajiya and Kay's diffuse; on top the lobes of Marschner and others (2003) in the form of bells: R off the cuticle,
-    white and moved towards the tip; TRT through the fibre and back, coloured and moved towards the root; TT straight
-    through, which makes the rim of backlit hair glow.
+    Kajiya and Kay's diffuse; on top the lobes of Marschner and others (2003) in the form of bells:
+    R off the cuticle, white and moved towards the tip; TRT through the fibre and back, coloured and
+    moved towards the root; TT straight through, which makes the rim of backlit hair glow.
     """
     sl, sv = t.dot(to_light), t.dot(to_eye)
     lp, vp = to_light - t * sl, to_eye - t * sv
@@ -380,7 +381,8 @@ def shade(
             dome = 0.72 + 0.28 * ti.sqrt(ti.max(1.0 - over * over, 0.0))
             color = vec(view, KEY_COLOR) * passed * key
             color += vec(view, RIM_COLOR) * (sky * sky * sky) * rim
-            # Light that bounces from hair to hair takes on its colour: deep places grow warm, not grey.
+            # Light that bounces from hair to hair takes on its colour: deep places grow warm, not
+            # grey.
             dim = ti.pow(ti.max(sky, 1e-3), 2.6 - 2.0 * base)
             color += vec(view, SKY_COLOR) * base * (dim * (dome * 0.46) + 0.010)
             color_out[at] = color * root_shade

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.spatial import cKDTree
+from scipy.spatial import KDTree
 
 from hairkit.errors import GroomError
 from hairkit.groom.model import Groom
@@ -147,7 +147,7 @@ def _neighbours(root: NDArray[np.float64], alone: float) -> tuple[NDArray[np.int
     if count == 1:
         return np.zeros((1, 3), np.int32), alone
     wanted = min(4, count)
-    distance, row = cKDTree(root).query(root, k=wanted)
+    distance, row = map(np.asarray, KDTree(root).query(root, k=wanted))
     # A guide is its own nearest, but where two grow at one place it may come second.
     own = row == np.arange(count)[:, None]
     own[~own.any(axis=1), -1] = True

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial import cKDTree
+from scipy.spatial import KDTree
 
 from hairkit.errors import HeadError
 from hairkit.head import Head
@@ -140,24 +140,19 @@ def spaced_points(place: Points, count: int, random: np.random.Generator) -> NDA
         random: Where the order comes from.
     """
     order = random.permutation(len(place))
-    tree = cKDTree(place)
-    extent = place.max(axis=0) - place.min(axis=0)
-    high = math.sqrt(_square(extent[None])[0] / count) * 2.0
-    low, best = 0.0, np.argsort(order)[:count]
-    for _ in range(40):
-        middle = 0.5 * (low + high)
-        # Far too wide a distance would have almost every pair near; the search starts from below.
-        pairs_a_place = tree.count_neighbors(cKDTree(place[:: max(len(place) // 500, 1)]), middle)
-        if pairs_a_place > 60 * min(len(place), 500):
-            high = middle
-            continue
-        stays = _disk_rounds(tree.query_pairs(middle, output_type="ndarray"), order, len(place))
-        if len(stays) >= count:
-            low, best = middle, stays
-            if len(stays) <= 1.01 * count:
-                break
-        else:
-            high = middle
+    tree = KDTree(place)
+    # A root's share of the scalp is a disk that holds its share of the candidates.
+    share = max(len(place) // count, 1)
+    reach = tree.query(place[:: max(len(place) // 500, 1)], k=share + 1)[0][:, -1]
+    gap = 1.2 * float(np.median(reach))
+    best = np.argsort(order)
+    for _ in range(12):
+        stays = _disk_rounds(tree.query_pairs(gap, output_type="ndarray"), order, len(place))
+        if count <= len(stays) < len(best):
+            best = stays
+        if count <= len(best) <= 1.01 * count:
+            break
+        gap *= math.sqrt(len(stays) / (1.004 * count))
     return best[np.argsort(order[best])][:count]
 
 

@@ -1,0 +1,230 @@
+"""Where heads and hairs lie in the fields: what does not move is put there once."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
+
+from hairkit.draw.expand import SHAPE_SIZE
+from hairkit.draw.fields import Fields
+from hairkit.draw.scatter import Scatter, scatter
+
+MOST_POINTS = 97
+"""Most points of a drawn hair."""
+SKIN = (0.62, 0.39, 0.29)
+"""Colour of a head that brings none, linear red, green and blue."""
+_BAKE_CELLS = 56
+"""Cells along the longest side of a grid made for a shape that has no kernel of its own."""
+
+
+@dataclass(kw_only=True)
+class Slot:
+    """Where one hair lies in the fields."""
+
+    hair: Any
+    scattered: Scatter
+    hair_count: int
+    point_count: int
+    strand_count: int
+    own_first: int
+    hair_first: int
+    point_first: int
+    vertex_first: int
+    vertex_count: int
+    face_first: int
+    face_count: int
+    widening: float
+    shapes: NDArray[np.float32]
+    grids: NDArray[np.int32]
+
+    @property
+    def row_count(self) -> int:
+        """Rows of drawn hair points."""
+        return self.hair_count * self.point_count
+
+
+def points_per_hair(style: Any) -> int:
+    """Return the points of a drawn hair: twice its guide's, or eight for each turn of a coil."""
+    turns = style.coil * style.length
+    wanted = max(2 * (style.segments + 1) + 1, math.ceil(8.0 * turns) + 1 if turns > 0.0 else 0)
+    return min(wanted, MOST_POINTS)
+
+
+def linear(color: Any) -> NDArray[np.float64]:
+    """Return sRGB values 0..1 as linear light."""
+    c = np.asarray(color, dtype=np.float64)
+    return np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4)
+
+
+class Layout:
+    """Rows of the fields for every hair of a world, laid out again when the hairs change."""
+
+    def __init__(self, fields: Fields) -> None:
+        self._fields = fields
+        self.slots: list[Slot] = []
+        self._signature: tuple[Any, ...] = ()
+        self._scattered: dict[tuple[int, int], tuple[Any, Scatter]] = {}
+        self._baked: dict[int, tuple[Any, Any]] = {}
+
+    def update(self, hairs: list[Any], detail: float) -> None:
+        """Put what does not move into fields, unless it is there already.
+
+        Args:
+            hairs: The world's hairs.
+            detail: Share of the drawn hairs, above 0 up to 1.
+        """
+        signature = (detail, *((id(hair), id(hair.groom)) for hair in hairs))
+        if signature == self._signature and all(
+            slot.hair is hair for slot, hair in zip(self.slots, hairs, strict=True)
+        ):
+            return
+        fields = self._fields
+        tables = _Tables()
+        self.slots = []
+        for hair in hairs:
+            self.slots.append(self._place(hair, detail, tables))
+        rows = sum(slot.row_count for slot in self.slots)
+        for name in ("point", "color", "screen", "shown"):
+            fields.ensure(name, max(rows, 1))
+        tables.upload(fields)
+        self._signature = signature
+        # Only what is drawn now is kept: a groom that went must not live on here.
+        live = {id(hair.groom) for hair in hairs}
+        self._scattered = {k: v for k, v in self._scattered.items() if k[0] in live}
+
+    def _place(self, hair: Any, detail: float, tables: "_Tables") -> Slot:
+        """Give one hair its rows."""
+        groom = hair.groom
+        style, head = groom.style, groom.head
+        full = int(style.hairs_per_guide)
+        kept = min(full, max(1, math.ceil(full * detail)))
+        key = (id(groom), full)
+        if key not in self._scattered:
+            self._scattered[key] = (groom, scatter(groom, hairs_per_guide=full))
+        scattered = self._scattered[key][1]
+        strands = len(groom.roots)
+        count = strands * kept
+        # The first few of every guide, so that less detail is thinner hair and not a smaller head
+        # of it.
+        chosen = np.flatnonzero(np.arange(strands * full) % full < kept)
+        frame = np.zeros((strands, 8), np.float32)
+        frame[:, 0:3], frame[:, 3:6] = scattered.side, scattered.rise
+        frame[:, 6], frame[:, 7] = scattered.segment, scattered.flat
+        slot = Slot(
+            hair=hair,
+            scattered=scattered,
+            hair_count=count,
+            point_count=points_per_hair(style),
+            strand_count=strands,
+            own_first=tables.add("strand_frame", frame),
+            hair_first=tables.add("hair_trait", scattered.trait[chosen]),
+            point_first=sum(other.row_count for other in self.slots),
+            vertex_first=0,
+            vertex_count=len(head.vertices),
+            face_first=0,
+            face_count=len(head.faces),
+            widening=math.sqrt(full / kept),
+            shapes=np.zeros(2 * SHAPE_SIZE, np.float32),
+            grids=np.zeros(8, np.int32),
+        )
+        tables.add("hair_strand", scattered.strand[chosen])
+        rest = np.zeros((len(head.vertices), 12), np.float32)
+        rest[:, 0:3], rest[:, 3:6] = head.vertices, head.vertex_normals
+        rest[:, 6], rest[:, 7] = head.follow, _scalp_share(head.vertices, scattered.root)
+        rest[:, 8:11] = SKIN if head.colors is None else linear(np.asarray(head.colors) / 255.0)
+        slot.vertex_first = tables.add("mesh_rest", rest)
+        face = np.zeros((len(head.faces), 4), np.int32)
+        face[:, :3] = np.asarray(head.faces) + slot.vertex_first
+        face[:, 3] = len(self.slots)
+        slot.face_first = tables.add("mesh_face", face)
+        for which, shape in enumerate((head.head_shape, head.body_shape)):
+            if shape is not None:
+                self._place_shape(slot, which, shape, tables)
+        return slot
+
+    def _place_shape(self, slot: Slot, which: int, shape: Any, tables: "_Tables") -> None:
+        """Describe a solid to the kernels: a sphere by numbers, all else by a grid of distances."""
+        numbers = slot.shapes[which * SHAPE_SIZE : (which + 1) * SHAPE_SIZE]
+        if hasattr(shape, "radius") and hasattr(shape, "center"):
+            numbers[:5] = [1.0, *shape.center, shape.radius]
+            return
+        if not hasattr(shape, "values"):
+            if id(shape) not in self._baked:
+                reach = float(slot.hair.groom.head.radius)
+                self._baked[id(shape)] = (shape, _bake(shape, reach))
+            shape = self._baked[id(shape)][1]
+        values = np.ascontiguousarray(shape.values, dtype=np.float32)
+        numbers[:5] = [2.0, *shape.origin, shape.cell]
+        first = tables.add("distance", values.reshape(-1), once=id(shape))
+        slot.grids[which * 4 : which * 4 + 4] = [first, *values.shape]
+
+
+class _Tables:
+    """Rows on their way into fields."""
+
+    def __init__(self) -> None:
+        self._parts: dict[str, list[NDArray[Any]]] = {}
+        self._rows: dict[str, int] = {}
+        self._once: dict[int, int] = {}
+
+    def add(self, name: str, rows: NDArray[Any], *, once: int | None = None) -> int:
+        """Append rows to a field; return where they begin, also if they came `once` before."""
+        if once is not None and once in self._once:
+            return self._once[once]
+        first = self._rows.get(name, 0)
+        self._parts.setdefault(name, []).append(rows)
+        self._rows[name] = first + len(rows)
+        if once is not None:
+            self._once[once] = first
+        return first
+
+    def upload(self, fields: Fields) -> None:
+        """Write all rows into fields, which grow if they must."""
+        for name in (
+            "strand_frame",
+            "hair_trait",
+            "hair_strand",
+            "distance",
+            "mesh_rest",
+            "mesh_face",
+        ):
+            field = fields.ensure(name, max(self._rows.get(name, 0), 1))
+            if self._rows.get(name, 0) == 0:
+                continue
+            rows = np.concatenate(self._parts[name])
+            whole = np.zeros((field.shape[0], *rows.shape[1:]), rows.dtype)
+            whole[: len(rows)] = rows
+            field.from_numpy(whole)
+        fields.ensure("mesh_world", fields.mesh_rest.shape[0])
+        fields.ensure("mesh_screen", fields.mesh_rest.shape[0])
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Grid:
+    """Distances of a shape that has no kernel of its own, on a grid."""
+
+    values: NDArray[np.float32]
+    origin: tuple[float, float, float]
+    cell: float
+
+
+def _bake(shape: Any, reach: float) -> _Grid:
+    """Sample a shape's distances over a few head radii."""
+    half = 3.0 * reach
+    cell = 2.0 * half / (_BAKE_CELLS - 1)
+    axis = np.linspace(-half, half, _BAKE_CELLS)
+    places = np.stack(np.meshgrid(axis, axis, axis, indexing="ij"), axis=-1).reshape(-1, 3)
+    distance = shape.signed_distance(places)[0].astype(np.float32)
+    return _Grid(
+        values=distance.reshape((_BAKE_CELLS,) * 3), origin=(-half, -half, -half), cell=cell
+    )
+
+
+def _scalp_share(vertices: NDArray[Any], roots: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return how much of each vertex is scalp: 1 among roots, 0 a centimetre away from them."""
+    away = np.asarray(cKDTree(roots).query(np.asarray(vertices))[0])
+    share = np.clip((0.011 - away) / 0.008, 0.0, 1.0)
+    return share * share * (3.0 - 2.0 * share)
