@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
 from hairkit.errors import BackendError, nearest
 from hairkit.paths import cache_dir
@@ -20,53 +21,7 @@ BACKENDS = ("cpu", "cuda", "vulkan")
 
 _LIMIT_S = 60.0
 
-# The kernel does what the solver does (fields, square roots, a carried loop), and its answer is known.
-_PROGRAM = """
-import os, sys
-os.environ["ENABLE_TAICHI_HEADER_PRINT"] = "0"
-import taichi as ti
-name = sys.argv[1]
-ti.init(arch=getattr(ti, name), enable_fallback=False, offline_cache=False, log_level=ti.INFO)
-value = ti.field(ti.f32, (64, 8))
-@ti.kernel
-def fill(count: ti.i32):
-    for i in range(64):
-        carried = 1.0
-        for j in range(count):
-            carried = ti.sqrt(carried + i)
-            value[i, j] = carried
-fill(8)
-import numpy as np
-want = np.zeros((64, 8))
-carried = np.ones(64)
-for j in range(8):
-    carried = np.sqrt(carried + np.arange(64)); want[:, j] = carried
-error = abs(value.to_numpy() - want).max()
-print("HAIRKIT-PROBE", "ok" if error < 1e-4 else f"wrong answer, off by {error:g}")
-"""
-
-# Taichi does not say which Vulkan device it took; it takes the first of the best kind, as read here.
-_VULKAN_DEVICES = """
-import ctypes, sys
-vulkan = ctypes.CDLL("vulkan-1.dll" if sys.platform == "win32" else "libvulkan.so.1")
-class Create(ctypes.Structure):
-    _fields_ = [("type", ctypes.c_int), ("next", ctypes.c_void_p), ("flags", ctypes.c_int),
-        ("application", ctypes.c_void_p), ("layers", ctypes.c_uint32), ("layer", ctypes.c_void_p),
-        ("extensions", ctypes.c_uint32), ("extension", ctypes.c_void_p)]
-instance, count = ctypes.c_void_p(), ctypes.c_uint32()
-vulkan.vkCreateInstance(ctypes.byref(Create(type=1)), None, ctypes.byref(instance))
-vulkan.vkEnumeratePhysicalDevices(instance, ctypes.byref(count), None)
-devices = (ctypes.c_void_p * count.value)()
-vulkan.vkEnumeratePhysicalDevices(instance, ctypes.byref(count), devices)
-found = []
-for device in devices:
-    properties = ctypes.create_string_buffer(4096)
-    vulkan.vkGetPhysicalDeviceProperties(ctypes.c_void_p(device), properties)
-    kind = int.from_bytes(properties.raw[16:20], "little")
-    name = properties.raw[20:276].split(bytes(1))[0].decode(errors="replace")
-    found.append(({2: 0, 1: 1, 3: 2}.get(kind, 3), name))
-print("HAIRKIT-DEVICE", sorted(found)[0][1] if found else "none")
-"""
+_TRIAL = Path(__file__).with_name("trial.py")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,7 +66,7 @@ def probe_backend(name: str) -> Probe:
     name = check_backend_name(name)
     try:
         run = subprocess.run(
-            [sys.executable, "-c", _PROGRAM, "x64" if name == "cpu" else name],
+            [sys.executable, str(_TRIAL), name],
             capture_output=True,
             text=True,
             timeout=_LIMIT_S,
@@ -122,7 +77,7 @@ def probe_backend(name: str) -> Probe:
     output = run.stdout + run.stderr
     verdict = re.search(r"HAIRKIT-PROBE (.*)", output)
     if verdict and verdict.group(1) == "ok":
-        return Probe(name=name, works=True, device=_device_name(name), reason="")
+        return Probe(name=name, works=True, device=_device_name(name, output), reason="")
     return Probe(
         name=name, works=False, device="", reason=_reason(verdict, output, run.returncode)
     )
@@ -177,22 +132,12 @@ def _library_exists(*names: str) -> bool:
     return False
 
 
-def _device_name(name: str) -> str:
+def _device_name(name: str, output: str) -> str:
     if name == "cpu":
         return _processor()
     if name == "cuda":
         return _cuda_device()
-    try:
-        run = subprocess.run(
-            [sys.executable, "-c", _VULKAN_DEVICES],
-            capture_output=True,
-            text=True,
-            timeout=_LIMIT_S,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return "unnamed"
-    found = re.search(r"HAIRKIT-DEVICE (.*)", run.stdout)
+    found = re.search(r"HAIRKIT-DEVICE (.*)", output)
     return found.group(1) if found else "unnamed"
 
 
