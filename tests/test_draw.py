@@ -206,6 +206,17 @@ def test_same_picture_twice_bit_for_bit(
     assert (other[:100, :160] != first[:100]).any()
 
 
+def test_plain_stores_end_with_the_same_picture(
+    stage: tuple[StillWorld, Renderer], small_groom: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Draw as on drivers without atomics in loops, repeating passes until nothing changes."""
+    _only(stage, small_groom)
+    camera, renderer = Camera.back(small_groom.head), stage[1]
+    usual = renderer.image(camera, width=160, height=120)
+    monkeypatch.setattr(renderer, "_plain", 1)
+    assert (renderer.image(camera, width=160, height=120) == usual).all()
+
+
 def test_far_from_the_origin_draws_the_same_picture(
     stage: tuple[StillWorld, Renderer], small_groom: Any
 ) -> None:

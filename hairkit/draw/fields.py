@@ -27,6 +27,7 @@ _WHOLE_KINDS: dict[str, tuple[int, int]] = {
     "mesh_face": (4, 2**15),
     "density": (1, 2**21),
     "box": (6, 2**4),
+    "changed": (1, 2),
     "shown": (1, 2**20),
     "tile_key": (1, 2**16),
     "sample_key": (1, 2**22),

@@ -191,22 +191,65 @@ def weights(a, b, c, x, y):
 
 
 @ti.func
-def mark(sample, key, number, second, sample_key: ti.template(), sample_id: ti.template()):
-    """Do one sample's part of pass one or two; return 1 if pass two found the piece in front."""
+def mark(
+    plain: ti.template(),
+    sample,
+    key,
+    number,
+    second,
+    sample_key: ti.template(),
+    sample_id: ti.template(),
+    changed: ti.template(),
+):
+    """Do one sample's part of pass one or two; return 1 if pass two found the piece in front.
+
+    Plain stores may lose to each other, but only a stored value that is better than the one
+    read, so launches repeated until nothing changes end with what atomics give at once.
+    """
     bits = ti.bit_cast(key, ti.i32)
     found = 0
     if second == 0:
         if bits > sample_key[sample]:
-            ti.atomic_max(sample_key[sample], bits)
+            if ti.static(plain):
+                sample_key[sample] = bits
+                changed[0] = 1
+            else:
+                ti.atomic_max(sample_key[sample], bits)
     elif bits == sample_key[sample]:
-        ti.atomic_min(sample_id[sample], number)
         found = 1
+        if ti.static(plain):
+            if number < sample_id[sample]:
+                sample_id[sample] = number
+                changed[0] = 1
+        else:
+            ti.atomic_min(sample_id[sample], number)
     return found
+
+
+@ti.kernel
+def try_atomics(
+    # layout
+    turns: ti.i32,
+    # out
+    changed_out: ti.template(),
+):
+    """Count to `turns` with atomics inside a loop, which some software Vulkan drivers cannot.
+
+    In Mesa 22.3's lavapipe a thread ends at the first atomic inside a loop.
+
+    Args:
+        turns: How far to count.
+        changed_out: Row 1 becomes `turns` where atomics work.
+    """
+    for _ in range(1):
+        for i in range(turns):
+            ti.atomic_max(changed_out[1], i + 1)
 
 
 @ti.kernel
 def draw_mesh(
     # layout
+    plain: ti.template(),
     face_first: ti.i32,
     face_count: ti.i32,
     sample_first: ti.i32,
@@ -221,10 +264,12 @@ def draw_mesh(
     # out
     sample_key_out: ti.template(),
     sample_id_out: ti.template(),
+    changed_out: ti.template(),
 ):
     """Rasterise faces of a mesh, one thread a face.
 
     Args:
+        plain: 1 for plain stores where atomics do not work, see `mark`.
         face_first: Row of the first face.
         face_count: Faces.
         sample_first: First sample of the picture.
@@ -237,6 +282,7 @@ def draw_mesh(
             be seen.
         sample_key_out: Bits of the nearest.
         sample_id_out: Number of the nearest.
+        changed_out: Row 0 becomes 1 where plain stores changed anything.
     """
     for face in range(face_first, face_first + face_count):
         corner = mesh_face[face]
@@ -255,7 +301,16 @@ def draw_mesh(
                     if w[0] >= 0.0 and w[1] >= 0.0 and w[2] >= 0.0:
                         key = w[0] * a[2] + w[1] * b[2] + w[2] * c[2]
                         place = sample_first + i * rows + k
-                        mark(place, key, -1 - face, second, sample_key_out, sample_id_out)
+                        mark(
+                            plain,
+                            place,
+                            key,
+                            -1 - face,
+                            second,
+                            sample_key_out,
+                            sample_id_out,
+                            changed_out,
+                        )
 
 
 @ti.kernel
@@ -303,6 +358,7 @@ def hidden(tile_key: ti.template(), rows, low_x, high_x, low_y, high_y, key):
 @ti.kernel
 def draw_hairs(
     # layout
+    plain: ti.template(),
     hair_count: ti.i32,
     hair_step: ti.i32,
     point_count: ti.i32,
@@ -318,6 +374,7 @@ def draw_hairs(
     # out
     sample_key_out: ti.template(),
     sample_id_out: ti.template(),
+    changed_out: ti.template(),
     shown_out: ti.template(),
 ):
     """Rasterise ribbons that face the camera, one thread a segment.
@@ -328,6 +385,7 @@ def draw_hairs(
         picture.
 
     Args:
+        plain: 1 for plain stores where atomics do not work, see `mark`.
         hair_count: Drawn hairs.
         hair_step: 1 for all, n for every n-th.
         point_count: Points of each.
@@ -341,6 +399,7 @@ def draw_hairs(
         tile_key: Bits of the farthest that each tile shows; zero leaves nothing out.
         sample_key_out: Bits of the nearest.
         sample_id_out: Number of the nearest.
+        changed_out: Row 0 becomes 1 where plain stores changed anything.
         shown_out: 1 where the segment that begins here is seen, written in pass two.
     """
     for n in range((hair_count + hair_step - 1) // hair_step * (point_count - 1)):
@@ -408,8 +467,16 @@ def draw_hairs(
                     if u >= ua - cap and u < ub + cap and off >= -half and off < half:
                         sample = i * stride_u + k * stride_v
                         key = ka + dk * held
-                        hit = mark(sample, key, at, second, sample_key_out, sample_id_out)
-                        # `seen |= hit` would be an atomic on a local, which ends the thread on Vulkan.
+                        hit = mark(
+                            plain,
+                            sample,
+                            key,
+                            at,
+                            second,
+                            sample_key_out,
+                            sample_id_out,
+                            changed_out,
+                        )
                         seen = ti.max(seen, hit)
         if second == 1:
             shown_out[at] = seen

@@ -6,6 +6,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from hairkit.backend import current_session
 from hairkit.draw import expand as e
 from hairkit.draw import shade as s
 from hairkit.draw.camera import Camera, Light
@@ -21,6 +22,7 @@ from hairkit.draw.raster import (
     farthest,
     pose_mesh,
     resolve,
+    try_atomics,
 )
 from hairkit.draw.shade import deposit, project, shade, sweep
 from hairkit.errors import HairkitError
@@ -29,6 +31,8 @@ Background = Literal["studio", "transparent"]
 
 FINEST_RIBBON = 0.75
 """Least width of a ribbon [pixels]: thinner ones would break into dots."""
+_PLAIN_ROWS = 2**15
+"""Points that one launch may count where a thread may use an atomic once."""
 _GRID_CELLS = ((2, 96), (8, 64), (24, 48))
 """Up to so many heads, so many cells along each axis of a head's light grid; 32 beyond."""
 
@@ -48,6 +52,8 @@ class Renderer:
         self._world = world
         self._fields = Fields()
         self._layout = Layout(self._fields)
+        self._fields.ensure("changed", 2)
+        self._plain = self._find_plain()
         self._drawn = 0
 
     def drawn_hairs(self) -> int:
@@ -233,7 +239,8 @@ class Renderer:
             fields.mesh_world,
             fields.mesh_screen,
         )
-        draw_mesh(
+        self._settle(
+            draw_mesh,
             slot.face_first,
             slot.face_count,
             key_first,
@@ -246,17 +253,21 @@ class Renderer:
             fields.sample_key,
             fields.sample_id,
         )
-        deposit(
-            slot.point_first,
-            slot.row_count,
-            index,
-            first,
-            cells,
-            view,
-            fields.point,
-            fields.box,
-            fields.density,
-        )
+        # A thread of a driver without atomics in loops can count one point only.
+        part = _PLAIN_ROWS if self._plain else slot.row_count
+        for skip in range(0, slot.row_count, part):
+            deposit(
+                slot.point_first,
+                skip,
+                min(part, slot.row_count - skip),
+                index,
+                first,
+                cells,
+                view,
+                fields.point,
+                fields.box,
+                fields.density,
+            )
         for axis in range(3):
             sweep(
                 axis,
@@ -314,7 +325,8 @@ class Renderer:
         # would.
         for second, step in ((0, 4), (0, 1), (1, 1)):
             for index in meshes if step == 4 or second == 1 else ():
-                draw_mesh(
+                self._settle(
+                    draw_mesh,
                     slots[index].face_first,
                     slots[index].face_count,
                     0,
@@ -328,7 +340,8 @@ class Renderer:
                     fields.sample_id,
                 )
             for slot in slots:
-                draw_hairs(
+                self._settle(
+                    draw_hairs,
                     slot.hair_count,
                     step,
                     slot.point_count,
@@ -342,13 +355,33 @@ class Renderer:
                     fields.tile_key,
                     fields.sample_key,
                     fields.sample_id,
-                    fields.shown,
+                    extra=(fields.shown,),
                 )
             if second == 0:
                 farthest(columns, rows, fields.sample_key, fields.tile_key)
         for index, slot in enumerate(slots):
             self._shade(index, slot, view, look, cells)
         return sum(slot.hair_count for slot in slots)
+
+    def _settle(self, kernel: Any, *arguments: Any, extra: tuple[Any, ...] = ()) -> None:
+        """Launch a pass of the visibility buffer, again and again where stores are plain."""
+        changed = self._fields.changed
+        while True:
+            if self._plain:
+                changed[0] = 0
+            kernel(self._plain, *arguments, changed, *extra)
+            if not self._plain or changed[0] == 0:
+                return
+
+    def _find_plain(self) -> int:
+        """Return 1 where atomics inside loops do not work, as in some software Vulkan drivers."""
+        session = current_session()
+        if session is None or session.name != "vulkan":
+            return 0
+        changed = self._fields.changed
+        changed[1] = 0
+        try_atomics(5, changed)
+        return int(changed[1] != 5)
 
     def _shade(
         self,

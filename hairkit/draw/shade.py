@@ -88,6 +88,7 @@ def scramble(value: ti.u32) -> ti.u32:
 def deposit(
     # layout
     row_first: ti.i32,
+    row_skip: ti.i32,
     row_count: ti.i32,
     slot: ti.i32,
     cell_first: ti.i32,
@@ -107,7 +108,8 @@ def deposit(
 
     Args:
         row_first: First row of this head's points.
-        row_count: Points of this head.
+        row_skip: Points of this head that earlier launches have counted.
+        row_count: Points to count.
         slot: This head's box.
         cell_first: First cell of this head's grid.
         cells: Cells along each axis.
@@ -116,7 +118,7 @@ def deposit(
         box: Box of each head on the light's axes.
         density_out: Points in each cell.
     """
-    for n in range(row_count):
+    for n in range(row_skip, row_skip + row_count):
         bits = scramble(ti.cast(n, ti.u32))
         jitter = ti.Vector(
             [

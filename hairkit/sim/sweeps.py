@@ -106,26 +106,22 @@ def bend(arena: ti.template(), turn, b, s0, r0, count):
         gx = (x0 + x2 - 2.0 * x1 - rx) * stiff
         gy = (y0 + y2 - 2.0 * y1 - ry) * stiff
         gz = (z0 + z2 - 2.0 * z1 - rz) * stiff
-        # How R kappa turns with its own chord: the chord's share of the energy's gradient.
-        ur = ux * rx + uy * ry + uz * rz
-        ug = ux * gx + uy * gy + uz * gz
-        hx = ur * gx - ug * rx
-        hy = ur * gy - ug * ry
-        hz = ur * gz - ug * rz
-        uh = ux * hx + uy * hy + uz * hz
+        # How R kappa turns with its own chord, u being orthogonal to n and b: the chord's share of the gradient,
+        # and the torque that the roots' side of the frame hands on.
+        gn = gx * nx + gy * ny + gz * nz
+        gb = gx * bx + gy * by + gz * bz
+        gu = gx * ux + gy * uy + gz * uz
         arena.scratch[s, G_] = gx
         arena.scratch[s, G_ + 1] = gy
         arena.scratch[s, G_ + 2] = gz
-        arena.scratch[s, H_] = (hx - uh * ux) * chord
-        arena.scratch[s, H_ + 1] = (hy - uh * uy) * chord
-        arena.scratch[s, H_ + 2] = (hz - uh * uz) * chord
+        arena.scratch[s, H_] = (k2 * gx - gu * rx) * chord
+        arena.scratch[s, H_ + 1] = (k2 * gy - gu * ry) * chord
+        arena.scratch[s, H_ + 2] = (k2 * gz - gu * rz) * chord
         arena.scratch[s, K_] = 2.0 * k * cx
         arena.scratch[s, K_ + 1] = 2.0 * k * cy
         arena.scratch[s, K_ + 2] = 2.0 * k * cz
         arena.scratch[s, CHORD_] = chord
-        arena.scratch[s, TORQUE_] = (
-            gx * (uy * rz - uz * ry) + gy * (uz * rx - ux * rz) + gz * (ux * ry - uy * rx)
-        )
+        arena.scratch[s, TORQUE_] = k0 * gb - k1 * gn
         x0 = x1
         y0 = y1
         z0 = z1
@@ -147,10 +143,11 @@ def eliminate(
     hold = numbers[hair, col.HOLD]
     stretch = numbers[hair, col.STRETCH]
     drag = numbers[hair, col.DRAG]
-    inertia = 1.0 / (h * h)
-    damp = drag / h
+    rate = 1.0 / h
+    inertia = rate * rate
+    damp = drag * rate
     # Internal damping: bending resists its own rate, which only the matrix sees; sag does not.
-    stiffen = 1.0 + numbers[hair, col.BEND_DAMPING] / h
+    stiffen = 1.0 + numbers[hair, col.BEND_DAMPING] * rate
     fx = numbers[hair, col.GRAVITY] + drag * wind[0]
     fy = numbers[hair, col.GRAVITY + 1] + drag * wind[1]
     fz = numbers[hair, col.GRAVITY + 2] + drag * wind[2]
@@ -158,28 +155,16 @@ def eliminate(
     torque = zero
     k1 = zero
     k2 = zero
-    # Triples i and i + 1: g, what acts on their ends (a), what acts on their middle (c).
-    g1x = zero
-    g1y = zero
-    g1z = zero
-    g2x = zero
-    g2y = zero
-    g2z = zero
-    a1x = zero
-    a1y = zero
-    a1z = zero
-    a2x = zero
-    a2y = zero
-    a2z = zero
-    c1x = zero
-    c1y = zero
-    c1z = zero
-    c2x = zero
-    c2y = zero
-    c2z = zero
-    c3x = zero
-    c3y = zero
-    c3z = zero
+    # What bending has put on points i, i - 1 and i - 2 so far.
+    f0x = zero
+    f0y = zero
+    f0z = zero
+    f1x = zero
+    f1y = zero
+    f1z = zero
+    f2x = zero
+    f2y = zero
+    f2z = zero
     # The segment towards the tip.
     px = zero
     py = zero
@@ -253,30 +238,21 @@ def eliminate(
         a0x = arena.scratch[m, H_] + kx * chord
         a0y = arena.scratch[m, H_ + 1] + ky * chord
         a0z = arena.scratch[m, H_ + 2] + kz * chord
-        bx = 2.0 * g1x - g0x - g2x + a0x - a2x + c1x - c3x
-        by = 2.0 * g1y - g0y - g2y + a0y - a2y + c1y - c3y
-        bz = 2.0 * g1z - g0z - g2z + a0z - a2z + c1z - c3z
-        g2x = g1x
-        g2y = g1y
-        g2z = g1z
-        g1x = g0x
-        g1y = g0y
-        g1z = g0z
-        a2x = a1x
-        a2y = a1y
-        a2z = a1z
-        a1x = a0x
-        a1y = a0y
-        a1z = a0z
-        c3x = c2x
-        c3y = c2y
-        c3z = c2z
-        c2x = c1x
-        c2y = c1y
-        c2z = c1z
-        c1x = kx * before
-        c1y = ky * before
-        c1z = kz * before
+        cx = kx * before
+        cy = ky * before
+        cz = kz * before
+        bx = f0x - g0x + a0x
+        by = f0y - g0y + a0y
+        bz = f0z - g0z + a0z
+        f0x = f1x + 2.0 * g0x + cx
+        f0y = f1y + 2.0 * g0y + cy
+        f0z = f1z + 2.0 * g0z + cz
+        f1x = f2x - g0x - a0x
+        f1y = f2y - g0y - a0y
+        f1z = f2z - g0z - a0z
+        f2x = -cx
+        f2y = -cy
+        f2z = -cz
         # The segment towards the root.
         lx = arena.row[r - stride, col.POSITION]
         ly = arena.row[r - stride, col.POSITION + 1]
@@ -288,10 +264,20 @@ def eliminate(
         mass = 0.5 if i == count - 1 else 1.0
         k0 = arena.row[r - stride, col.BEND] * stiffen
         diagonal = (inertia + damp + hold) * mass + 4.0 * k1 + k0 + k2
-        gx, gy, gz = rotate(turn, arena.row[r, col.REST], arena.row[r, col.REST + 1], arena.row[r, col.REST + 2])
-        bx = bx + px - qx + (arena.row[r, col.VELOCITY] / h + hold * (gx + moved[0] - xx) + fx) * mass
-        by = by + py - qy + (arena.row[r, col.VELOCITY + 1] / h + hold * (gy + moved[1] - xy) + fy) * mass
-        bz = bz + pz - qz + (arena.row[r, col.VELOCITY + 2] / h + hold * (gz + moved[2] - xz) + fz) * mass
+        bx = bx + px - qx + (arena.row[r, col.VELOCITY] * rate + fx) * mass
+        by = by + py - qy + (arena.row[r, col.VELOCITY + 1] * rate + fy) * mass
+        bz = bz + pz - qz + (arena.row[r, col.VELOCITY + 2] * rate + fz) * mass
+        if hold > 0.0:
+            gx, gy, gz = rotate(
+                turn,
+                arena.row[r, col.REST],
+                arena.row[r, col.REST + 1],
+                arena.row[r, col.REST + 2],
+            )
+            pull = hold * mass
+            bx = bx + pull * (gx + moved[0] - xx)
+            by = by + pull * (gy + moved[1] - xy)
+            bz = bz + pull * (gz + moved[2] - xz)
         arena.scratch[s, 0] = xx
         arena.scratch[s, 1] = xy
         arena.scratch[s, 2] = xz
@@ -553,20 +539,30 @@ def finish(arena: ti.template(), turn, moved, b, hair, h, s0, r0, count, trial, 
     rate = 1.0 / h
     size = arena.row[r0, col.POSITION] * 0.0
     most = size
-    for i in range(count):
-        r = r0 + i * stride
-        s = s0 + i * stride
-        for c in ti.static(range(3)):
-            x = arena.row[r, col.POSITION + c]
-            d = x - arena.scratch[s, c]
-            size = size + x * x
-            most = ti.max(most, ti.abs(d))
-            if last:
-                arena.row[r, col.VIEW + c] = x
-            if trial:
+    # Conditions stay outside the loops, which would not become vector code around them.
+    if last:
+        for i in range(count):
+            r = r0 + i * stride
+            for c in ti.static(range(3)):
+                arena.row[r, col.VIEW + c] = arena.row[r, col.POSITION + c]
+    if trial:
+        for i in range(count):
+            r = r0 + i * stride
+            s = s0 + i * stride
+            for c in ti.static(range(3)):
+                x = arena.row[r, col.POSITION + c]
+                size = size + x * x
                 arena.row[r, col.POSITION + c] = arena.scratch[s, c]
-            else:
-                arena.row[r, col.VELOCITY + c] = d * rate
+    else:
+        for i in range(count):
+            r = r0 + i * stride
+            s = s0 + i * stride
+            for c in ti.static(range(3)):
+                x = arena.row[r, col.POSITION + c]
+                v = (x - arena.scratch[s, c]) * rate
+                size = size + x * x
+                most = ti.max(most, ti.abs(v))
+                arena.row[r, col.VELOCITY + c] = v
     worst = 0.0
     if ti.static(arena.lanes > 1):
         for lane in ti.static(range(arena.lanes)):
@@ -600,7 +596,7 @@ def finish(arena: ti.template(), turn, moved, b, hair, h, s0, r0, count, trial, 
         else:
             worst = most
     if not trial:
-        arena.block_motion[b] = worst * rate
+        arena.block_motion[b] = worst
 
 
 @ti.func
