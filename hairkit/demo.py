@@ -22,7 +22,7 @@ from hairkit.style import load_style
 STYLES = ("short", "curly", "wavy", "long")
 """What the heads wear, from left to right in the picture."""
 
-SPACING = 0.39
+SPACING = 0.42
 """Distance between heads [m], as near as shoulders allow."""
 
 FACING = -0.7
@@ -31,11 +31,14 @@ FACING = -0.7
 RATE = 20.0
 """Frames a second of the video [1/s]."""
 
-TURN_S = 2.6
+TURN_S = 2.4
 """How long the heads turn [s]."""
 
-GUST_S = 2.6
+GUST_S = 2.0
 """How long the wind then takes to come and go [s]."""
+
+CALM_S = 0.8
+"""How long hair has to fall back [s]."""
 
 PICTURE_S = 1.0
 """The moment of the picture [s]."""
@@ -51,7 +54,7 @@ def make_demo(
     backend: str | None = None,
     width: int = 1280,
     height: int = 640,
-    seconds: float = TURN_S + GUST_S,
+    seconds: float = TURN_S + GUST_S + CALM_S,
     progress: Callable[[str, int, int], None] = lambda *_: None,
 ) -> Iterator[Path]:
     """Make demo.png and demo.mp4 in a folder; gives each file's path once it is complete.
@@ -139,8 +142,8 @@ def _placed(pose: np.ndarray, place: int) -> np.ndarray:
 
 def _camera(head: Head, aspect: float) -> Camera:
     """Return a camera that has the row of heads, and hair of half a metre, in the picture."""
-    camera = Camera.front(head, pitch=0.06, fov=0.3)
-    wide = SPACING * (len(STYLES) + 0.1)
+    camera = Camera.front(head, pitch=0.06, fov=0.18)
+    wide = SPACING * (len(STYLES) + 0.05)
     distance = 0.5 * wide / aspect / math.tan(0.5 * camera.fov)
     target = np.array(camera.target) - [0.0, 0.14, 0.0]
     away = np.subtract(camera.position, camera.target)

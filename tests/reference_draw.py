@@ -137,7 +137,7 @@ def expand(groom: Any, scattered: t.Scatter, point_count: int) -> NDArray[np.flo
             f = s * last - i
             segment = float(scattered.segment[own])
             reach = s * last * segment
-            pull = np.linalg.norm(guides[own][i + 1] - guides[own][i]) / segment
+            pull = float(np.linalg.norm(guides[own][i + 1] - guides[own][i])) / segment
             side = sides[own][i] * (1 - f) + sides[own][i + 1] * f
             side = unit(side - along * (side @ along))
             leave = min(reach / 0.02, 1.0)

@@ -44,6 +44,7 @@ def test_command_examples_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]
         words, _, target = line.partition(" > ")
         program, *arguments = shlex.split(words)
         assert program == "hairkit"
+        capsys.readouterr()
         assert cli.run(arguments) == 0, capsys.readouterr().err
         if target:
             Path(target).write_text(capsys.readouterr().out)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial import cKDTree
+from scipy.spatial import KDTree
 
 from hairkit.draw.expand import SHAPE_SIZE
 from hairkit.draw.fields import Fields
@@ -225,6 +225,6 @@ def _bake(shape: Any, reach: float) -> _Grid:
 
 def _scalp_share(vertices: NDArray[Any], roots: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return how much of each vertex is scalp: 1 among roots, 0 a centimetre away from them."""
-    away = np.asarray(cKDTree(roots).query(np.asarray(vertices))[0])
+    away = np.asarray(KDTree(roots).query(np.asarray(vertices))[0])
     share = np.clip((0.011 - away) / 0.008, 0.0, 1.0)
     return share * share * (3.0 - 2.0 * share)

@@ -21,9 +21,9 @@ from hairkit.draw.raster import (
     draw_mesh,
     farthest,
     pose_mesh,
-    resolve,
     try_atomics,
 )
+from hairkit.draw.resolve import resolve
 from hairkit.draw.shade import deposit, project, shade, sweep
 from hairkit.errors import HairkitError
 

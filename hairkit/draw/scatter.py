@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial import cKDTree
+from scipy.spatial import KDTree
 
 TRAIT_COUNT = 16
 """Numbers that a drawn hair has of its own."""
@@ -59,14 +59,14 @@ def root_frames(
     Returns:
         Across the hair and, seen along the hair, the other way in the scalp, both (strands, 3).
     """
-    across = np.cross(normals, directions)
+    across = np.asarray(np.cross(normals, directions), dtype=np.float64)
     size = np.linalg.norm(across, axis=1, keepdims=True)
     # Hair straight out of the scalp has no "across": any fixed direction does.
     axis = np.eye(3)[np.argmin(np.abs(normals), axis=1)]
-    spare = np.cross(normals, axis)
+    spare = np.asarray(np.cross(normals, axis), dtype=np.float64)
     across = np.where(size > 0.05, across, spare)
     across = across / np.linalg.norm(across, axis=1, keepdims=True)
-    return across, np.cross(normals, across)
+    return across, np.asarray(np.cross(normals, across), dtype=np.float64)
 
 
 def scatter(groom: Any, *, hairs_per_guide: int) -> Scatter:
@@ -164,5 +164,5 @@ def _on_scalp(head: Any, points: NDArray[np.float64]) -> NDArray[np.bool_]:
     if not head.own_scalp:
         return head.scalp_limit(points - head.center) >= 0.0
     middles = np.asarray(head.vertices)[np.asarray(head.faces)].mean(axis=1)
-    nearest = np.asarray(cKDTree(middles).query(points)[1])
+    nearest = np.asarray(KDTree(middles).query(points)[1])
     return np.asarray(head.scalp_faces, dtype=bool)[nearest]

@@ -27,7 +27,7 @@ ALPHA_TICK = 27
 HOLD = 28
 """Spring to the rest pose a unit mass [1/s^2]."""
 DRAG = 29
-"""Air drag a unit mass [1/s]."""
+"""All drag a unit mass, the air's and the style's damping [1/s]."""
 STRETCH = 30
 """Spring along a segment a unit mass [1/s^2]."""
 STRAIN_LOW = 31
@@ -50,7 +50,9 @@ SOLID = 39
 """1 where the hair turns rigidly with the head and is not simulated."""
 RESET = 40
 """1 where the hair goes back to its rest pose before this step."""
-HAIR_COLUMNS = 48
+AIR = 41
+"""Air drag a unit mass, which wind pulls with [1/s]."""
+HAIR_COLUMNS = 42
 
 # One row for each collider of each hair.
 KIND = 0
@@ -61,7 +63,9 @@ COLLIDER_BEFORE = 10
 """Its pose at the end of the last step, relative to the hair's origin, 7 columns."""
 COLLIDER_NOW = 17
 """Its pose at the end of this step, 7 columns."""
-CONTACT_COLUMNS = 24
+SLOT = 24
+"""Which of a point's three known distances belongs to it: 0 the body's, 1 the head's, 2 others'."""
+CONTACT_COLUMNS = 25
 
 SPHERE = 0
 CAPSULE = 1
@@ -85,4 +89,6 @@ LENGTH = 13
 """Rest length of the segment from this point to the next [m]."""
 VIEW = 14
 """Where the caller sees it [m], 3 columns."""
-ROW_COLUMNS = 17
+KNOWN = 17
+"""Where a distance grid was last looked up, in its frame, and what it said [m], 4 columns for each of 3 slots."""
+ROW_COLUMNS = 29

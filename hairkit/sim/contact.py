@@ -164,10 +164,24 @@ def _settle(arena: ti.template(), r, s, px, py, pz, depth, nx, ny, nz):
 
 
 @ti.func
-def push_out(arena: ti.template(), contacts: ti.template(), row, alpha, s0, r0, count, radius):
+def push_out(
+    arena: ti.template(), contacts: ti.template(), row, first, before, alpha, s0, r0, count, radius
+):
     """Push a block's points out of one collider where it is at a fraction alpha of the step.
 
     Points 0 and 1 belong to the head and are left alone.
+
+    Args:
+        arena: The fields.
+        contacts: One row for each collider of each hair.
+        row: The collider's row.
+        first: Whether this is the tick's first contact, 1 or 0.
+        before: Where the tick began, as a fraction of the step.
+        alpha: Where it ends.
+        s0: The block's first scratch row.
+        r0: Its first row.
+        count: Points of its strands.
+        radius: How far out a point is pushed [m].
     """
     kind = ti.cast(contacts[row, col.KIND], ti.i32)
     turn, moved = pose_between(contacts, row, col.COLLIDER_BEFORE, col.COLLIDER_NOW, alpha)
@@ -193,29 +207,130 @@ def push_out(arena: ti.template(), contacts: ti.template(), row, alpha, s0, r0, 
             nx, ny, nz = rotate(turn, mx, my, mz)
             _settle(arena, r, s0 + i * stride, px, py, pz, radius - d, nx, ny, nz)
     else:
+        turn0, moved0 = pose_between(
+            contacts, row, col.COLLIDER_BEFORE, col.COLLIDER_NOW, before
+        )
+        known = col.KNOWN + 4 * ti.cast(contacts[row, col.SLOT], ti.i32)
         for i in range(2, count):
             r = r0 + i * stride
             s = s0 + i * stride
             if ti.static(arena.lanes > 1):
-                for lane in range(ti.static(arena.lanes)):
-                    px = arena.row[r, col.POSITION][lane]
-                    py = arena.row[r, col.POSITION + 1][lane]
-                    pz = arena.row[r, col.POSITION + 2][lane]
-                    lx, ly, lz = rotate_back(turn, px - moved[0], py - moved[1], pz - moved[2])
-                    d, mx, my, mz = grid_distance(arena.grid_value, contacts, row, lx, ly, lz)
-                    if d < radius:
-                        nx, ny, nz = rotate(turn, mx, my, mz)
-                        arena.row[r, col.POSITION][lane] = px + nx * (radius - d)
-                        arena.row[r, col.POSITION + 1][lane] = py + ny * (radius - d)
-                        arena.row[r, col.POSITION + 2][lane] = pz + nz * (radius - d)
-                        arena.scratch[s, NORMAL][lane] = nx
-                        arena.scratch[s, NORMAL + 1][lane] = ny
-                        arena.scratch[s, NORMAL + 2][lane] = nz
+                near = _near(
+                    first,
+                    radius,
+                    turn,
+                    moved,
+                    turn0,
+                    moved0,
+                    arena.row[r, col.POSITION],
+                    arena.row[r, col.POSITION + 1],
+                    arena.row[r, col.POSITION + 2],
+                    arena.scratch[s, 0],
+                    arena.scratch[s, 1],
+                    arena.scratch[s, 2],
+                    arena.row[r, known],
+                    arena.row[r, known + 1],
+                    arena.row[r, known + 2],
+                    arena.row[r, known + 3],
+                )
+                if near.min() < 0.0:
+                    for lane in range(ti.static(arena.lanes)):
+                        # Straight into fields: a local vector indexed by a variable would live in memory.
+                        px = arena.row[r, col.POSITION][lane]
+                        py = arena.row[r, col.POSITION + 1][lane]
+                        pz = arena.row[r, col.POSITION + 2][lane]
+                        wx = arena.scratch[s, 0][lane]
+                        wy = arena.scratch[s, 1][lane]
+                        wz = arena.scratch[s, 2][lane]
+                        depth, nx, ny, nz, sx, sy, sz, d = _grid_depth(
+                            arena, contacts, row, first, radius, turn, moved, turn0, moved0,
+                            px, py, pz, wx, wy, wz,
+                        )
+                        arena.row[r, known][lane] = sx
+                        arena.row[r, known + 1][lane] = sy
+                        arena.row[r, known + 2][lane] = sz
+                        arena.row[r, known + 3][lane] = d
+                        if depth > 0.0:
+                            arena.row[r, col.POSITION][lane] = px + nx * depth
+                            arena.row[r, col.POSITION + 1][lane] = py + ny * depth
+                            arena.row[r, col.POSITION + 2][lane] = pz + nz * depth
+                            arena.scratch[s, NORMAL][lane] = nx
+                            arena.scratch[s, NORMAL + 1][lane] = ny
+                            arena.scratch[s, NORMAL + 2][lane] = nz
             else:
                 px = arena.row[r, col.POSITION]
                 py = arena.row[r, col.POSITION + 1]
                 pz = arena.row[r, col.POSITION + 2]
-                lx, ly, lz = rotate_back(turn, px - moved[0], py - moved[1], pz - moved[2])
-                d, mx, my, mz = grid_distance(arena.grid_value, contacts, row, lx, ly, lz)
-                nx, ny, nz = rotate(turn, mx, my, mz)
-                _settle(arena, r, s, px, py, pz, radius - d, nx, ny, nz)
+                wx = arena.scratch[s, 0]
+                wy = arena.scratch[s, 1]
+                wz = arena.scratch[s, 2]
+                near = _near(
+                    first, radius, turn, moved, turn0, moved0, px, py, pz, wx, wy, wz,
+                    arena.row[r, known],
+                    arena.row[r, known + 1],
+                    arena.row[r, known + 2],
+                    arena.row[r, known + 3],
+                )
+                if near < 0.0:
+                    depth, nx, ny, nz, sx, sy, sz, d = _grid_depth(
+                        arena, contacts, row, first, radius, turn, moved, turn0, moved0,
+                        px, py, pz, wx, wy, wz,
+                    )
+                    arena.row[r, known] = sx
+                    arena.row[r, known + 1] = sy
+                    arena.row[r, known + 2] = sz
+                    arena.row[r, known + 3] = d
+                    _settle(arena, r, s, px, py, pz, depth, nx, ny, nz)
+
+
+@ti.func
+def _near(
+    first, radius, turn, moved, turn0, moved0, px, py, pz, wx, wy, wz, kx, ky, kz, known
+):
+    """Return how much farther than contact a point is from a grid's surface at least; negative says look it up.
+
+    A distance changes no faster than the point moves, so the last look-up (at k, of value known, in the grid's
+    frame) holds for a while. In the tick's first contact the way from where the tick began, w, counts as well.
+    """
+    lx, ly, lz = rotate_back(turn, px - moved[0], py - moved[1], pz - moved[2])
+    gone = ti.sqrt((lx - kx) ** 2 + (ly - ky) ** 2 + (lz - kz) ** 2)
+    if first > 0:
+        ox, oy, oz = rotate_back(turn0, wx - moved0[0], wy - moved0[1], wz - moved0[2])
+        gone = ti.sqrt((ox - kx) ** 2 + (oy - ky) ** 2 + (oz - kz) ** 2)
+        gone = gone + ti.sqrt((lx - ox) ** 2 + (ly - oy) ** 2 + (lz - oz) ** 2)
+    return known - 1.1 * gone - radius
+
+
+@ti.func
+def _grid_depth(
+    arena: ti.template(),
+    contacts: ti.template(),
+    row,
+    first,
+    radius,
+    turn,
+    moved,
+    turn0,
+    moved0,
+    px,
+    py,
+    pz,
+    wx,
+    wy,
+    wz,
+):
+    """Return how deep a point p is in a grid's solid, the way out, and where it was looked up and what was found.
+
+    In the tick's first contact the surface is the plane seen from where the tick began, w, where the point was
+    outside: so a fast point does not go through something thin, such as an ear, and come out behind it.
+    """
+    lx, ly, lz = rotate_back(turn, px - moved[0], py - moved[1], pz - moved[2])
+    sx = lx
+    sy = ly
+    sz = lz
+    if first > 0:
+        sx, sy, sz = rotate_back(turn0, wx - moved0[0], wy - moved0[1], wz - moved0[2])
+    d, mx, my, mz = grid_distance(arena.grid_value, contacts, row, sx, sy, sz)
+    depth = radius - (d + mx * (lx - sx) + my * (ly - sy) + mz * (lz - sz))
+    nx, ny, nz = rotate(turn, mx, my, mz)
+    return depth, nx, ny, nz, sx, sy, sz, d

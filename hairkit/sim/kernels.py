@@ -83,7 +83,18 @@ def advance(
                 bend(arena, turn, b, s0, r0, count)
                 eliminate(arena, numbers, hair, turn, moved, wind, h, s0, r0, count)
                 substitute(arena, s0, r0, count, numbers[hair, col.TETHER])
+                before = alpha - each
+                if trial:
+                    before = first + (tick - 1) * each
                 for round_ in range(rounds + 1):
+                    # Hair settles its thickness away from a surface; what the last length solve puts closer than that
+                    # stays, so that lengths are kept, but nothing stays inside.
+                    out = radius
+                    if round_ == rounds:
+                        out = 0.25 * radius
+                    start = 0
+                    if round_ == 0:
+                        start = 1
                     if round_ > 0:
                         keep_lengths(
                             arena,
@@ -94,7 +105,7 @@ def advance(
                             numbers[hair, col.STRAIN_HIGH],
                         )
                     for c in range(contact_first, contact_first + contact_count):
-                        push_out(arena, contacts, c, alpha, s0, r0, count, radius)
+                        push_out(arena, contacts, c, start, before, alpha, s0, r0, count, out)
                 finish(
                     arena, turn, moved, b, hair, h, s0, r0, count, trial, tick == total - 1
                 )
@@ -134,6 +145,12 @@ def load_hair(
             _set_row(arena.row, first_row + r, col.CURVATURE + c, rows, r, c + 3)
         _set_row(arena.row, first_row + r, col.BEND, rows, r, 6)
         _set_row(arena.row, first_row + r, col.LENGTH, rows, r, 7)
+        for slot in ti.static(range(3)):
+            for lane in ti.static(range(arena.lanes)):
+                if ti.static(arena.lanes > 1):
+                    arena.row[first_row + r, col.KNOWN + 4 * slot + 3][lane] = -1.0
+                else:
+                    arena.row[first_row + r, col.KNOWN + 4 * slot + 3] = -1.0
     for b in range(block_count):
         for c in ti.static(range(3)):
             _set_row(arena.frame, first_block + b, c, frames, b, c)

@@ -143,14 +143,15 @@ def eliminate(
     hold = numbers[hair, col.HOLD]
     stretch = numbers[hair, col.STRETCH]
     drag = numbers[hair, col.DRAG]
+    air = numbers[hair, col.AIR]
     rate = 1.0 / h
     inertia = rate * rate
     damp = drag * rate
     # Internal damping: bending resists its own rate, which only the matrix sees; sag does not.
     stiffen = 1.0 + numbers[hair, col.BEND_DAMPING] * rate
-    fx = numbers[hair, col.GRAVITY] + drag * wind[0]
-    fy = numbers[hair, col.GRAVITY + 1] + drag * wind[1]
-    fz = numbers[hair, col.GRAVITY + 2] + drag * wind[2]
+    fx = numbers[hair, col.GRAVITY] + air * wind[0]
+    fy = numbers[hair, col.GRAVITY + 1] + air * wind[1]
+    fz = numbers[hair, col.GRAVITY + 2] + air * wind[2]
     zero = arena.row[r0, col.POSITION] * 0.0
     torque = zero
     k1 = zero

@@ -5,7 +5,6 @@ import queue
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,34 +21,12 @@ from hairkit.sim.colliders import Collider, as_shape, shape_row
 from hairkit.sim.hair import BEND_DAMPING_S, SLEEP_SPEED, Hair
 from hairkit.sim.layout import pack
 from hairkit.sim.poses import check_pose, pose_row
+from hairkit.sim.stats import Stats, measure
 
 GRAVITY = (0.0, -9.81, 0.0)
 LONGEST_STEP_S = 1.0
 SMALL_BLOCKS = 160
 """Fewer blocks than this run in the calling thread: waking others costs more than they save."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Stats:
-    """How well a world does, read off its state now."""
-
-    max_stretch: float
-    """Worst strain of any segment but the root's."""
-
-    max_penetration: float
-    """Deepest a guide point is in its head, body or a collider [m]; points 0 and 1 are exempt."""
-
-    resets: int
-    """Strands and heads that went bad and were put back into their rest pose."""
-
-    awake: int
-    """Heads of hair that are simulated at present."""
-
-    steps: int
-    """Steps made so far."""
-
-    compile_s: float
-    """Time spent compiling the solver [s], as the first launch of each kernel shows it."""
 
 
 class World:
@@ -396,35 +373,7 @@ class World:
 
     def stats(self) -> Stats:
         """Return how well it does now; reads all points back, so not for every step of a game."""
-        stretch = 0.0
-        depth = 0.0
-        for hair in self.hairs:
-            points = hair.points()
-            first = np.concatenate([[0], np.cumsum(hair.counts)]).astype(np.int64)
-            index = np.arange(len(points)) - np.repeat(first[:-1], hair.counts)
-            rest = np.linalg.norm(np.diff(np.asarray(hair.groom.points), axis=0), axis=1)
-            now = np.linalg.norm(np.diff(points, axis=0), axis=1)
-            mine = index[1:] >= 2
-            if mine.any():
-                stretch = max(stretch, float((now[mine] / rest[mine] - 1.0).max()))
-            free = points[index >= 2]
-            solids = [
-                (shape, hair.head_pose if follows else hair.body_pose)
-                for shape, _, follows in hair.shapes
-            ]
-            solids += [(c.shape, c.pose) for c in self.colliders]
-            for shape, pose in solids:
-                local = (free - pose[:3, 3]) @ pose[:3, :3]
-                if len(local):
-                    depth = max(depth, float(-shape.signed_distance(local)[0].min()))
-        return Stats(
-            max_stretch=stretch,
-            max_penetration=max(depth, 0.0),
-            resets=self.resets,
-            awake=sum(not (h.sleeping or h.solid) for h in self.hairs),
-            steps=self.steps,
-            compile_s=self.session.shared.get("compile_s", 0.0),
-        )
+        return measure(self)
 
     def close(self) -> None:
         """Take everything out of the world; the runtime stays open for the next."""
@@ -488,6 +437,7 @@ class World:
         row[col.POSE_BEFORE : col.POSE_BEFORE + 7] = pose_row(hair.head_pose, hair.origin)
         row[col.POSE_NOW : col.POSE_NOW + 7] = row[col.POSE_BEFORE : col.POSE_BEFORE + 7]
         row[col.DRAG] = style.drag()
+        row[col.AIR] = style.air_drag()
         row[col.STRETCH] = style.stretch_stiffness()
         row[col.STRAIN_LOW] = low
         row[col.STRAIN_HIGH] = high
@@ -563,11 +513,13 @@ class World:
             self._numbers[hair.index, col.CONTACT_COUNT] = count
             for collider in self.colliders:
                 table[at, :10] = collider.row()
+                table[at, col.SLOT] = 2.0
                 table[at, col.COLLIDER_BEFORE :][:7] = pose_row(collider.pose, hair.origin)
                 table[at, col.COLLIDER_NOW :][:7] = table[at, col.COLLIDER_BEFORE :][:7]
                 at += 1
             for _, numbers, follows in hair.shapes:
                 table[at, :10] = numbers
+                table[at, col.SLOT] = float(follows)
                 pose = hair.head_pose if follows else hair.body_pose
                 before = (
                     self._numbers[hair.index, col.POSE_BEFORE :][:7]
