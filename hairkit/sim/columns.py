@@ -37,7 +37,7 @@ STRAIN_HIGH = 32
 TETHER = 33
 """Longest distance to the root, as a multiple of the length along the strand."""
 ROUNDS = 34
-"""Rounds of length solve and contact, after a first contact."""
+"""Most rounds of length solve and contact, after a first contact; one is the rule."""
 RADIUS = 35
 """Collision radius of a guide point [m]."""
 BEND_DAMPING = 36

@@ -4,7 +4,7 @@ from hairkit.backend import ti
 from hairkit.sim import columns as col
 from hairkit.sim.contact import push_out
 from hairkit.sim.rod import pose_between
-from hairkit.sim.sweeps import bend, eliminate, finish, keep_lengths, place_root, substitute, to_rest
+from hairkit.sim.sweeps import bend, eliminate, eliminate_lengths, finish, place_root, substitute, substitute_lengths, to_rest
 
 
 @ti.kernel
@@ -86,26 +86,26 @@ def advance(
                 before = alpha - each
                 if trial:
                     before = first + (tick - 1) * each
-                for round_ in range(rounds + 1):
-                    # Hair settles its thickness away from a surface; what the last length solve puts closer than that
+                for c in range(contact_first, contact_first + contact_count):
+                    push_out(arena, contacts, c, 1, before, alpha, s0, r0, count, radius)
+                for round_ in range(rounds):
+                    left = eliminate_lengths(
+                        arena,
+                        s0,
+                        r0,
+                        count,
+                        numbers[hair, col.STRAIN_LOW],
+                        numbers[hair, col.STRAIN_HIGH],
+                    )
+                    if round_ > 0 and left <= 0.0:
+                        break
+                    substitute_lengths(arena, s0, r0, count)
+                    # Hair settles its thickness away from a surface; what the length solve puts closer than that
                     # stays, so that lengths are kept, but nothing stays inside.
-                    out = radius
-                    if round_ == rounds:
-                        out = 0.25 * radius
-                    start = 0
-                    if round_ == 0:
-                        start = 1
-                    if round_ > 0:
-                        keep_lengths(
-                            arena,
-                            s0,
-                            r0,
-                            count,
-                            numbers[hair, col.STRAIN_LOW],
-                            numbers[hair, col.STRAIN_HIGH],
-                        )
                     for c in range(contact_first, contact_first + contact_count):
-                        push_out(arena, contacts, c, start, before, alpha, s0, r0, count, out)
+                        push_out(
+                            arena, contacts, c, 0, before, alpha, s0, r0, count, 0.25 * radius
+                        )
                 finish(
                     arena, turn, moved, b, hair, h, s0, r0, count, trial, tick == total - 1
                 )

@@ -28,6 +28,9 @@ EDGE_ = 3
 PIVOT_ = 6
 RHS_ = 7
 
+STRAIN_LEFT = 0.004
+"""Strain beyond the dead zone that asks for one more round of length solve and contact."""
+
 _HUGE_BITS = 0x5368D4A5
 """The bits of 1e12 as an f32; a sum of squares past it, infinite or NaN has larger bits, or the sign's."""
 
@@ -439,12 +442,15 @@ def substitute(arena: ti.template(), s0, r0, count, tether):
 
 
 @ti.func
-def keep_lengths(arena: ti.template(), s0, r0, count, low, high):
-    """Direct length solve: one Newton step of all segments at once, tridiagonal.
+def eliminate_lengths(arena: ti.template(), s0, r0, count, low, high):
+    """Direct length solve, first half: one Newton step of all segments at once, tridiagonal, root to tip.
 
     A point that touches a collider moves along its surface only, so that contact has little left to undo. Strain
     between ``low`` and ``high`` is left alone: without that dead zone the solve would fight stiff bending for ever,
     with it an idle strand is still.
+
+    Returns:
+        How much longer or shorter than STRAIN_LEFT beyond that the worst segment of the block is [m]; 0 for none.
     """
     stride = ti.static(arena.stride)
     r = r0 + stride
@@ -462,6 +468,7 @@ def keep_lengths(arena: ti.template(), s0, r0, count, low, high):
     below = 0.0
     pivot = zero
     rhs = zero
+    worst = zero
     for i in range(2, count):
         r = r0 + i * stride
         s = s0 + i * stride
@@ -479,6 +486,7 @@ def keep_lengths(arena: ti.template(), s0, r0, count, low, high):
         rest = arena.row[r - stride, col.LENGTH]
         excess = n - rest
         excess = excess - ti.max(low * rest, ti.min(high * rest, excess))
+        worst = ti.max(worst, ti.abs(excess) - STRAIN_LEFT * rest)
         off = -(vx * mx + vy * my + vz * mz)
         along = vx * nx + vy * ny + vz * nz
         diagonal = below * (1.0 - along * along)
@@ -504,6 +512,19 @@ def keep_lengths(arena: ti.template(), s0, r0, count, low, high):
         lx = x
         ly = y
         lz = z
+    most = 0.0
+    if ti.static(arena.lanes > 1):
+        most = worst.max()
+    else:
+        most = worst
+    return most
+
+
+@ti.func
+def substitute_lengths(arena: ti.template(), s0, r0, count):
+    """Direct length solve, second half: move the points, tip to root."""
+    stride = ti.static(arena.stride)
+    zero = arena.row[r0, col.POSITION] * 0.0
     tx = zero
     ty = zero
     tz = zero
