@@ -10,6 +10,8 @@ from hairkit.sim.rod import pose_between, rotate, rotate_back
 
 NORMAL = 8
 """Scratch columns of the direction out of what a point touches, 3; zero where it touches nothing."""
+CARRY = 11
+"""Scratch column of how far the surface moved along that direction during the tick [m]."""
 
 
 @ti.func
@@ -151,9 +153,18 @@ def grid_distance(grid: ti.template(), table: ti.template(), row, px, py, pz):
 
 
 @ti.func
-def _settle(arena: ti.template(), r, s, px, py, pz, depth, nx, ny, nz):
-    """Push lanes that are too deep out along n, and note the direction for the length solve."""
+def _carry(px, py, pz, nx, ny, nz, back, shift):
+    """Return how far the surface at p moved along n: it was at back p + shift when the tick began."""
+    wx, wy, wz = rotate(back, px, py, pz)
+    return (px - wx - shift[0]) * nx + (py - wy - shift[1]) * ny + (pz - wz - shift[2]) * nz
+
+
+@ti.func
+def _settle(arena: ti.template(), r, s, px, py, pz, depth, nx, ny, nz, back, shift):
+    """Push lanes that are too deep out along n; note direction and the surface's motion for what follows."""
     touch = depth > 0.0
+    carried = _carry(px, py, pz, nx, ny, nz, back, shift)
+    arena.scratch[s, CARRY] = ti.select(touch, carried, arena.scratch[s, CARRY])
     push = ti.max(depth, 0.0)
     arena.row[r, col.POSITION] = px + nx * push
     arena.row[r, col.POSITION + 1] = py + ny * push
@@ -185,6 +196,9 @@ def push_out(
     """
     kind = ti.cast(contacts[row, col.KIND], ti.i32)
     turn, moved = pose_between(contacts, row, col.COLLIDER_BEFORE, col.COLLIDER_NOW, alpha)
+    turn0, moved0 = pose_between(contacts, row, col.COLLIDER_BEFORE, col.COLLIDER_NOW, before)
+    back = turn0 @ turn.transpose()
+    shift = moved0 - back @ moved
     stride = ti.static(arena.stride)
     if kind == col.SPHERE:
         centre = turn @ ti.Vector([contacts[row, col.SHAPE + c] for c in range(3)]) + moved
@@ -195,7 +209,7 @@ def push_out(
             py = arena.row[r, col.POSITION + 1]
             pz = arena.row[r, col.POSITION + 2]
             d, nx, ny, nz = _sphere(px - centre[0], py - centre[1], pz - centre[2], size)
-            _settle(arena, r, s0 + i * stride, px, py, pz, -d, nx, ny, nz)
+            _settle(arena, r, s0 + i * stride, px, py, pz, -d, nx, ny, nz, back, shift)
     elif kind < col.GRID:
         for i in range(2, count):
             r = r0 + i * stride
@@ -205,11 +219,8 @@ def push_out(
             lx, ly, lz = rotate_back(turn, px - moved[0], py - moved[1], pz - moved[2])
             d, mx, my, mz = _shape(kind, lx, ly, lz, contacts, row)
             nx, ny, nz = rotate(turn, mx, my, mz)
-            _settle(arena, r, s0 + i * stride, px, py, pz, radius - d, nx, ny, nz)
+            _settle(arena, r, s0 + i * stride, px, py, pz, radius - d, nx, ny, nz, back, shift)
     else:
-        turn0, moved0 = pose_between(
-            contacts, row, col.COLLIDER_BEFORE, col.COLLIDER_NOW, before
-        )
         known = col.KNOWN + 4 * ti.cast(contacts[row, col.SLOT], ti.i32)
         for i in range(2, count):
             r = r0 + i * stride
@@ -257,6 +268,9 @@ def push_out(
                             arena.scratch[s, NORMAL][lane] = nx
                             arena.scratch[s, NORMAL + 1][lane] = ny
                             arena.scratch[s, NORMAL + 2][lane] = nz
+                            arena.scratch[s, CARRY][lane] = _carry(
+                                px, py, pz, nx, ny, nz, back, shift
+                            )
             else:
                 px = arena.row[r, col.POSITION]
                 py = arena.row[r, col.POSITION + 1]
@@ -280,7 +294,7 @@ def push_out(
                     arena.row[r, known + 1] = sy
                     arena.row[r, known + 2] = sz
                     arena.row[r, known + 3] = d
-                    _settle(arena, r, s, px, py, pz, depth, nx, ny, nz)
+                    _settle(arena, r, s, px, py, pz, depth, nx, ny, nz, back, shift)
 
 
 @ti.func

@@ -100,12 +100,13 @@ def advance(
                     if round_ > 0 and left <= 0.0:
                         break
                     substitute_lengths(arena, s0, r0, count)
-                    # Hair settles its thickness away from a surface; what the length solve puts closer than that
-                    # stays, so that lengths are kept, but nothing stays inside.
+                    # Hair settles its thickness away from a surface. Where that and the lengths do not go together
+                    # (pinched, or round something sharp) it may come closer, but never inside.
+                    out = radius
+                    if round_ > 1:
+                        out = 0.25 * radius
                     for c in range(contact_first, contact_first + contact_count):
-                        push_out(
-                            arena, contacts, c, 0, before, alpha, s0, r0, count, 0.25 * radius
-                        )
+                        push_out(arena, contacts, c, 0, before, alpha, s0, r0, count, out)
                 finish(
                     arena, turn, moved, b, hair, h, s0, r0, count, trial, tick == total - 1
                 )

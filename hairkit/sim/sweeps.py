@@ -11,7 +11,7 @@ solve; then its substitution, contact, and one more round.
 
 from hairkit.backend import ti
 from hairkit.sim import columns as col
-from hairkit.sim.contact import NORMAL
+from hairkit.sim.contact import CARRY, NORMAL
 from hairkit.sim.rod import inverse_symmetric, rotate, spring
 
 # Scratch columns: 0-2 where the tick began; 3-13 what bending leaves (g, h, binormal, 1/chord, torque);
@@ -439,6 +439,7 @@ def substitute(arena: ti.template(), s0, r0, count, tether):
         arena.scratch[s, NORMAL] = zero
         arena.scratch[s, NORMAL + 1] = zero
         arena.scratch[s, NORMAL + 2] = zero
+        arena.scratch[s, CARRY] = zero
 
 
 @ti.func
@@ -576,15 +577,26 @@ def finish(arena: ti.template(), turn, moved, b, hair, h, s0, r0, count, trial, 
                 size = size + x * x
                 arena.row[r, col.POSITION + c] = arena.scratch[s, c]
     else:
-        for i in range(count):
+        for i in range(2, count):
             r = r0 + i * stride
             s = s0 + i * stride
-            for c in ti.static(range(3)):
-                x = arena.row[r, col.POSITION + c]
-                v = (x - arena.scratch[s, c]) * rate
-                size = size + x * x
-                most = ti.max(most, ti.abs(v))
-                arena.row[r, col.VELOCITY + c] = v
+            x = arena.row[r, col.POSITION]
+            y = arena.row[r, col.POSITION + 1]
+            z = arena.row[r, col.POSITION + 2]
+            vx = x - arena.scratch[s, 0]
+            vy = y - arena.scratch[s, 1]
+            vz = z - arena.scratch[s, 2]
+            size = size + x * x + y * y + z * z
+            most = ti.max(most, ti.max(ti.abs(vx), ti.max(ti.abs(vy), ti.abs(vz))))
+            # What contact pushed out does not fly off: no faster along the normal than the surface itself.
+            nx = arena.scratch[s, NORMAL]
+            ny = arena.scratch[s, NORMAL + 1]
+            nz = arena.scratch[s, NORMAL + 2]
+            off = ti.max(vx * nx + vy * ny + vz * nz - arena.scratch[s, CARRY], 0.0)
+            arena.row[r, col.VELOCITY] = (vx - nx * off) * rate
+            arena.row[r, col.VELOCITY + 1] = (vy - ny * off) * rate
+            arena.row[r, col.VELOCITY + 2] = (vz - nz * off) * rate
+        most = most * rate
     worst = 0.0
     if ti.static(arena.lanes > 1):
         for lane in ti.static(range(arena.lanes)):
