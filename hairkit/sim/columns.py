@@ -91,4 +91,8 @@ VIEW = 14
 """Where the caller sees it [m], 3 columns."""
 KNOWN = 17
 """Where a distance grid was last looked up, in its frame, and what it said [m], 4 columns for each of 3 slots."""
-ROW_COLUMNS = 29
+TOUCH = 29
+"""Direction out of what the point touched at the end of the last tick, 3 columns; zero where nothing."""
+CARRIED = 32
+"""How far that surface moved along it during the last tick [m]."""
+ROW_COLUMNS = 33

@@ -12,6 +12,8 @@ NORMAL = 8
 """Scratch columns of the direction out of what a point touches, 3; zero where it touches nothing."""
 CARRY = 11
 """Scratch column of how far the surface moved along that direction during the tick [m]."""
+TOUCHING = 2e-5
+"""A point this near to where contact would push it touches the collider [m]."""
 
 
 @ti.func
@@ -162,7 +164,7 @@ def _carry(px, py, pz, nx, ny, nz, back, shift):
 @ti.func
 def _settle(arena: ti.template(), r, s, px, py, pz, depth, nx, ny, nz, back, shift):
     """Push lanes that are too deep out along n; note direction and the surface's motion for what follows."""
-    touch = depth > 0.0
+    touch = depth > -TOUCHING
     carried = _carry(px, py, pz, nx, ny, nz, back, shift)
     arena.scratch[s, CARRY] = ti.select(touch, carried, arena.scratch[s, CARRY])
     push = ti.max(depth, 0.0)
@@ -261,10 +263,11 @@ def push_out(
                         arena.row[r, known + 1][lane] = sy
                         arena.row[r, known + 2][lane] = sz
                         arena.row[r, known + 3][lane] = d
-                        if depth > 0.0:
-                            arena.row[r, col.POSITION][lane] = px + nx * depth
-                            arena.row[r, col.POSITION + 1][lane] = py + ny * depth
-                            arena.row[r, col.POSITION + 2][lane] = pz + nz * depth
+                        if depth > -TOUCHING:
+                            push = ti.max(depth, 0.0)
+                            arena.row[r, col.POSITION][lane] = px + nx * push
+                            arena.row[r, col.POSITION + 1][lane] = py + ny * push
+                            arena.row[r, col.POSITION + 2][lane] = pz + nz * push
                             arena.scratch[s, NORMAL][lane] = nx
                             arena.scratch[s, NORMAL + 1][lane] = ny
                             arena.scratch[s, NORMAL + 2][lane] = nz
@@ -312,7 +315,7 @@ def _near(
         ox, oy, oz = rotate_back(turn0, wx - moved0[0], wy - moved0[1], wz - moved0[2])
         gone = ti.sqrt((ox - kx) ** 2 + (oy - ky) ** 2 + (oz - kz) ** 2)
         gone = gone + ti.sqrt((lx - ox) ** 2 + (ly - oy) ** 2 + (lz - oz) ** 2)
-    return known - 1.1 * gone - radius
+    return known - 1.1 * gone - radius - TOUCHING
 
 
 @ti.func

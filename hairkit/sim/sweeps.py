@@ -28,6 +28,9 @@ EDGE_ = 3
 PIVOT_ = 6
 RHS_ = 7
 
+CONTACT = 1e7
+"""Spring that holds a pressed point to the surface it touches, a unit mass [1/s^2]."""
+
 STRAIN_LEFT = 0.004
 """Strain beyond the dead zone that asks for one more round of length solve and contact."""
 
@@ -282,6 +285,17 @@ def eliminate(
             bx = bx + pull * (gx + moved[0] - xx)
             by = by + pull * (gy + moved[1] - xy)
             bz = bz + pull * (gz + moved[2] - xz)
+        # A point that touches something and is pressed against it stays on it: what contact would only undo.
+        tx = arena.row[r, col.TOUCH]
+        ty = arena.row[r, col.TOUCH + 1]
+        tz = arena.row[r, col.TOUCH + 2]
+        held = ti.select(bx * tx + by * ty + bz * tz < 0.0, CONTACT, 0.0)
+        carried = held * arena.row[r, col.CARRIED]
+        bx = bx + carried * tx
+        by = by + carried * ty
+        bz = bz + carried * tz
+        hx = held * tx
+        hy = held * ty
         arena.scratch[s, 0] = xx
         arena.scratch[s, 1] = xy
         arena.scratch[s, 2] = xz
@@ -289,12 +303,12 @@ def eliminate(
         xy = ly
         xz = lz
         # D = A - W^T G - k^2 D^-1 of the two rows before.
-        Dxx = diagonal + Pxx + Qxx - k2 * E2xx - (W0 * G0 + W3 * G3 + W6 * G6)
-        Dxy = Pxy + Qxy - k2 * E2xy - (W0 * G1 + W3 * G4 + W6 * G7)
-        Dxz = Pxz + Qxz - k2 * E2xz - (W0 * G2 + W3 * G5 + W6 * G8)
-        Dyy = diagonal + Pyy + Qyy - k2 * E2yy - (W1 * G1 + W4 * G4 + W7 * G7)
-        Dyz = Pyz + Qyz - k2 * E2yz - (W1 * G2 + W4 * G5 + W7 * G8)
-        Dzz = diagonal + Pzz + Qzz - k2 * E2zz - (W2 * G2 + W5 * G5 + W8 * G8)
+        Dxx = diagonal + hx * tx + Pxx + Qxx - k2 * E2xx - (W0 * G0 + W3 * G3 + W6 * G6)
+        Dxy = hx * ty + Pxy + Qxy - k2 * E2xy - (W0 * G1 + W3 * G4 + W6 * G7)
+        Dxz = hx * tz + Pxz + Qxz - k2 * E2xz - (W0 * G2 + W3 * G5 + W6 * G8)
+        Dyy = diagonal + hy * ty + Pyy + Qyy - k2 * E2yy - (W1 * G1 + W4 * G4 + W7 * G7)
+        Dyz = hy * tz + Pyz + Qyz - k2 * E2yz - (W1 * G2 + W4 * G5 + W7 * G8)
+        Dzz = diagonal + held * tz * tz + Pzz + Qzz - k2 * E2zz - (W2 * G2 + W5 * G5 + W8 * G8)
         bx = bx - k2 * y2x - (G0 * b1x + G3 * b1y + G6 * b1z)
         by = by - k2 * y2y - (G1 * b1x + G4 * b1y + G7 * b1z)
         bz = bz - k2 * y2z - (G2 * b1x + G5 * b1y + G8 * b1z)
@@ -596,6 +610,10 @@ def finish(arena: ti.template(), turn, moved, b, hair, h, s0, r0, count, trial, 
             arena.row[r, col.VELOCITY] = (vx - nx * off) * rate
             arena.row[r, col.VELOCITY + 1] = (vy - ny * off) * rate
             arena.row[r, col.VELOCITY + 2] = (vz - nz * off) * rate
+            arena.row[r, col.TOUCH] = nx
+            arena.row[r, col.TOUCH + 1] = ny
+            arena.row[r, col.TOUCH + 2] = nz
+            arena.row[r, col.CARRIED] = arena.scratch[s, CARRY]
         most = most * rate
     worst = 0.0
     if ti.static(arena.lanes > 1):
@@ -645,5 +663,6 @@ def to_rest(arena: ti.template(), turn, moved, r0, count):
         for c in ti.static(range(3)):
             arena.row[r, col.VIEW + c] = arena.row[r, col.POSITION + c]
             arena.row[r, col.VELOCITY + c] = arena.row[r, col.POSITION + c] * 0.0
+            arena.row[r, col.TOUCH + c] = arena.row[r, col.POSITION + c] * 0.0
 
 
