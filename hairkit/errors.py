@@ -1,11 +1,11 @@
-"""Errors that a user can act on: one line that names the thing, the value, and what was expected."""
+"""Errors a user can act on: one line with the thing, the value, and what was expected."""
 
 import difflib
 from collections.abc import Iterable
 
 
 class HairkitError(ValueError):
-    """Base of every error that hairkit raises on purpose; the command line prints it and exits 2."""
+    """Base of the errors hairkit raises on purpose; the command line prints it and exits 2."""
 
 
 class StyleError(HairkitError):
@@ -37,6 +37,6 @@ class WorldError(HairkitError):
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Return ``; did you mean 'x'?`` for the known name closest to a wrong one, or an empty string."""
+    """Return ``; did you mean 'x'?`` for the known name closest to a wrong one, or nothing."""
     close = difflib.get_close_matches(name.lower(), list(known), n=1, cutoff=0.5)
     return f"; did you mean {close[0]!r}?" if close else ""

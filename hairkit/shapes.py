@@ -447,7 +447,7 @@ def _measure(vertices: Points, faces: NDArray[np.int64], points: Points) -> Poin
 
     kind = igl.SIGNED_DISTANCE_TYPE_FAST_WINDING_NUMBER
     distance, *_ = igl.signed_distance(points, vertices, faces, sign_type=kind)
-    return distance
+    return np.asarray(distance, np.float64)
 
 
 def _read_grid(path: Path, shape: tuple[int, int, int]) -> NDArray[np.float32] | None:

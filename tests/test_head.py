@@ -22,7 +22,9 @@ def head() -> Head:
 @pytest.fixture(scope="module")
 def raw() -> trimesh.Trimesh:
     """Return the mesh in that head's file."""
-    return trimesh.load(str(ASSET), force="mesh", process=False)
+    mesh = trimesh.load(str(ASSET), force="mesh", process=False)
+    assert isinstance(mesh, trimesh.Trimesh)
+    return mesh
 
 
 def save(path, vertices, faces):
@@ -170,6 +172,7 @@ def test_head_of_a_whole_body_is_found(head, raw, tmp_path):
     arms = trimesh.creation.box((1.5, 0.08, 0.08))
     arms.apply_translation((0.0, -0.15, -0.05))
     body = trimesh.util.concatenate([raw, trunk, arms])
+    assert isinstance(body, trimesh.Trimesh)
     path = save(tmp_path / "body.ply", body.vertices + np.array([0.0, 1.5, 0.3]), body.faces)
     whole = Head.load(path)
     assert np.abs(whole.file_offset - [0.0, 1.5, 0.3] - head.file_offset).max() < 0.01
@@ -228,7 +231,7 @@ def test_wrong_arguments_are_refused():
     expect("no scalp", lambda: Head.sphere(crown=0.0))
     expect("no scalp", lambda: Head.load(ASSET, scalp=[]))
     expect("99999", lambda: Head.load(ASSET, scalp=[1, 99999]))
-    expect("whole numbers", lambda: Head.load(ASSET, scalp=[0.5]))
+    expect("whole numbers", lambda: Head.load(ASSET, scalp=np.array([0.5]))  # pyright: ignore[reportArgumentType])
 
 
 def test_wrong_files_are_refused(raw, tmp_path):

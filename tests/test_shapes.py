@@ -122,7 +122,7 @@ def test_a_capsule_without_length_is_a_sphere():
         lambda: Sphere(float("nan")),
         lambda: Capsule((0, 0, 0), (0, np.inf, 0), 0.1),
         lambda: Box((0.1, -0.1, 0.1)),
-        lambda: Ellipsoid((0.1, 0.1)),
+        lambda: Ellipsoid((0.1, 0.1)),  # pyright: ignore[reportArgumentType]
         lambda: Plane((0.0, 0.0, 0.0)),
         lambda: DistanceGrid(np.zeros((1, 4, 4), np.float32), (0, 0, 0), 0.1),
         lambda: DistanceGrid.from_mesh(np.zeros((3, 3)), np.zeros((0, 3), int)),

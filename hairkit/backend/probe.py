@@ -78,9 +78,7 @@ def probe_backend(name: str) -> Probe:
     verdict = re.search(r"HAIRKIT-PROBE (.*)", output)
     if verdict and verdict.group(1) == "ok":
         return Probe(name=name, works=True, device=_device_name(name, output), reason="")
-    return Probe(
-        name=name, works=False, device="", reason=_reason(verdict, output, run.returncode)
-    )
+    return Probe(name=name, works=False, device="", reason=_reason(verdict, output, run.returncode))
 
 
 def probe_backends() -> list[Probe]:

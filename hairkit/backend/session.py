@@ -1,12 +1,14 @@
 """One Taichi runtime at a time, owned by the thread that opened it."""
 
+import contextlib
 import importlib.metadata
+import io
 import os
 import threading
 from dataclasses import dataclass, field
 from typing import Any
 
-import taichi as ti
+import taichi
 
 from hairkit.backend.probe import check_backend_name, choose_backend, require_backend
 from hairkit.errors import SessionError
@@ -20,8 +22,8 @@ CPU_LANES = 8
 class Session:
     """Taichi's runtime: which backend, how many threads, and which thread owns it.
 
-    ``ti.init`` kills every field of the runtime before it, and touching one of those takes the process down.
-    Everything that holds fields keeps its session and asks :meth:`check` first.
+    ``ti.init`` kills every field of the runtime before it, and touching one of those takes the
+    process down. Everything that holds fields keeps its session and asks :meth:`check` first.
     """
 
     name: str
@@ -83,8 +85,8 @@ def open_session(
     """Open Taichi's runtime, or return the one that is open if it is the one asked for.
 
     Args:
-        backend: ``cpu``, ``cuda``, ``vulkan`` or ``auto``; by default the environment's ``HAIRKIT_BACKEND``, else
-            ``auto``.
+        backend: ``cpu``, ``cuda``, ``vulkan`` or ``auto``; by default the environment's
+            ``HAIRKIT_BACKEND``, else ``auto``.
         threads: CPU threads for parallel loops; by default all cores.
         debug: Check indices inside kernels; by default whether ``HAIRKIT_DEBUG`` is set.
 
@@ -110,20 +112,23 @@ def open_session(
         require_backend(name)
     cache = os.path.join(cache_dir(), f"taichi-{importlib.metadata.version('taichi')}")
     os.makedirs(cache, exist_ok=True)
-    ti.init(
-        arch={"cpu": ti.cpu, "cuda": ti.cuda, "vulkan": ti.vulkan}[name],
-        enable_fallback=False,
-        default_fp=ti.f32,
-        default_ip=ti.i32,
-        fast_math=True,
-        debug=wanted_debug,
-        cpu_max_num_threads=wanted_threads,
-        offline_cache=True,
-        offline_cache_file_path=cache,
-        # A third of the compile time, and the solver runs no slower: LLVM does the same again.
-        advanced_optimization=False,
-        log_level=ti.ERROR,
-    )
+    # Taichi prints which arch it starts on, straight to standard output.
+    ti: Any = taichi
+    with contextlib.redirect_stdout(io.StringIO()):
+        ti.init(
+            arch={"cpu": ti.cpu, "cuda": ti.cuda, "vulkan": ti.vulkan}[name],
+            enable_fallback=False,
+            default_fp=ti.f32,
+            default_ip=ti.i32,
+            fast_math=True,
+            debug=wanted_debug,
+            cpu_max_num_threads=wanted_threads,
+            offline_cache=True,
+            offline_cache_file_path=cache,
+            # A third of the compile time, and the solver runs no slower: LLVM does the same again.
+            advanced_optimization=False,
+            log_level=ti.ERROR,
+        )
     _opened += 1
     _current = Session(
         name=name,

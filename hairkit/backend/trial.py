@@ -1,7 +1,7 @@
-"""A real kernel with a known answer, run in a process of its own: ``python trial.py cpu|cuda|vulkan``.
+"""A real kernel with a known answer, for a process of its own: ``trial.py cpu|cuda|vulkan``.
 
-It prints ``HAIRKIT-PROBE ok``, and on Vulkan ``HAIRKIT-DEVICE`` with the device's name. It is a file because Taichi
-reads a kernel's source from one.
+It prints ``HAIRKIT-PROBE ok``, and on Vulkan ``HAIRKIT-DEVICE`` with the device's name. It is a
+file because Taichi reads a kernel's source from one.
 """
 
 import ctypes
@@ -53,7 +53,7 @@ class _Create(ctypes.Structure):
 
 
 def vulkan_device() -> str:
-    """Return the name of the best Vulkan device; Taichi, which takes it too, does not say which it took."""
+    """Return the best Vulkan device's name; Taichi takes it too but does not say so."""
     vulkan = ctypes.CDLL("vulkan-1.dll" if sys.platform == "win32" else "libvulkan.so.1")
     instance, count = ctypes.c_void_p(), ctypes.c_uint32()
     vulkan.vkCreateInstance(ctypes.byref(_Create(type=1)), None, ctypes.byref(instance))

@@ -1,7 +1,8 @@
 """The one growing arena of Taichi fields that all guides of a session share.
 
-A kernel compiles again for each new field, so hair that comes later moves into rows of fields that are there. Fields
-cannot be freed safely: when the rows run out, an arena of twice the size is made and the old one stays behind.
+A kernel compiles again for each new field, so hair that comes later moves into rows of fields that
+are there. Fields cannot be freed safely: when the rows run out, an arena of twice the size is made
+and the old one stays behind.
 """
 
 import warnings
@@ -70,9 +71,10 @@ class Intervals:
 class Arena:
     """Fields for guide points, strands and distance grids.
 
-    On the CPU a row is one point of eight strands, a vector; a block is eight strands whose rows follow each other.
-    On a GPU a row is one point of one strand, a block is a strand, and 32 strands take turns row by row
-    (:attr:`stride`), so that threads next to each other read addresses next to each other.
+    On the CPU a row is one point of eight strands, a vector; a block is eight strands whose rows
+    follow each other. On a GPU a row is one point of one strand, a block is a strand, and 32
+    strands take turns row by row (:attr:`stride`), so that threads next to each other read
+    addresses next to each other.
     """
 
     def __init__(self, session: Session, max_points: int, max_cells: int) -> None:
@@ -98,8 +100,8 @@ class Arena:
         self.cell_space = Intervals(max_cells)
         self.hair_space = Intervals(max(blocks, 64))
 
-        # One field for all of a point's numbers: fields of their own would lie a power of two apart and throw each
-        # other out of the cache (twice the time a point).
+        # One field for all of a point's numbers: fields of their own would lie a power of two apart
+        # and throw each other out of the cache (twice the time a point).
         self.row = self._rows(rows, col.ROW_COLUMNS)
         self.frame = self._rows(blocks, 3)
         self.chunks = 1 if session.gpu else max(1, session.threads * CHUNKS_PER_THREAD)
@@ -123,19 +125,28 @@ class Arena:
 
     def _rows(self, rows: int, columns: int) -> Any:
         if self.session.gpu:
-            # Columns outermost: neighbouring rows, which neighbouring threads read, are neighbouring addresses.
+            # Columns outermost: neighbouring rows, which neighbouring threads read, are
+            # neighbouring addresses.
             return ti.field(ti.f32, shape=(rows, columns), order="ji")
         return ti.Vector.field(self.lanes, ti.f32, shape=(rows, columns))
 
     def grown(self, *, points: int, cells: int) -> "Arena":
         """Return an arena of at least this capacity with everything of this one in it; warns."""
         warnings.warn(
-            f"the arena of {self.max_points} guide points and {self.max_cells} grid cells is full: it grows to "
-            f"{points} and {cells}, and kernels compile again (World(max_points=...) avoids it)",
+            f"the arena of {self.max_points} guide points and {self.max_cells} grid cells is "
+            f"full: it grows to {points} and {cells}, and kernels compile again "
+            "(World(max_points=...) avoids it)",
             stacklevel=4,
         )
         wider = Arena(self.session, points, cells)
-        for name in ("row_space", "block_space", "strand_space", "point_space", "cell_space", "hair_space"):
+        for name in (
+            "row_space",
+            "block_space",
+            "strand_space",
+            "point_space",
+            "cell_space",
+            "hair_space",
+        ):
             space: Intervals = getattr(self, name)
             space.grow(getattr(wider, name).size)
             setattr(wider, name, space)

@@ -1,6 +1,6 @@
 """Colliders: what hair is kept out of, and the rows that the solver reads of them."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,7 +8,11 @@ from numpy.typing import NDArray
 from hairkit.errors import WorldError
 from hairkit.shapes import Box, Capsule, DistanceGrid, Ellipsoid, Plane, Shape, Sphere
 from hairkit.sim import columns as col
-from hairkit.sim.poses import check_pose
+from hairkit.sim.checks import check_pose
+from hairkit.sim.poses import pose_row
+
+if TYPE_CHECKING:
+    from hairkit.sim.hair import Hair
 
 
 class Collider:
@@ -89,3 +93,36 @@ def as_shape(thing: Any) -> Shape:
     raise WorldError(
         f"collider: expected a shape or a mesh with vertices and faces, got {type(thing).__name__}"
     )
+
+
+def lay_contacts(
+    hairs: "list[Hair]", colliders: list[Collider], numbers: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    """Give each hair its rows: the world's colliders, then its body, its head last."""
+    per = [len(colliders) + len(h.shapes) for h in hairs]
+    table = np.zeros((max(sum(per), 1), col.CONTACT_COLUMNS), np.float32)
+    at = 0
+    for hair, count in zip(hairs, per, strict=True):
+        hair.contact_rows = (at, count)
+        numbers[hair.index, col.CONTACT_FIRST] = at
+        numbers[hair.index, col.CONTACT_COUNT] = count
+        for collider in colliders:
+            table[at, :10] = collider.row()
+            table[at, col.SLOT] = 2.0
+            table[at, col.COLLIDER_BEFORE :][:7] = pose_row(collider.pose, hair.origin)
+            table[at, col.COLLIDER_NOW :][:7] = table[at, col.COLLIDER_BEFORE :][:7]
+            at += 1
+        for _, shape_numbers, follows in hair.shapes:
+            table[at, :10] = shape_numbers
+            table[at, col.SLOT] = float(follows)
+            pose = hair.head_pose if follows else hair.body_pose
+            before = (
+                numbers[hair.index, col.POSE_BEFORE :][:7]
+                if follows
+                else pose_row(pose, hair.origin)
+            )
+            table[at, col.COLLIDER_BEFORE :][:7] = before
+            table[at, col.COLLIDER_NOW :][:7] = pose_row(pose, hair.origin)
+            at += 1
+        hair.body_seen = hair.body_pose
+    return table

@@ -1,9 +1,11 @@
 """Columns of the two small tables of numbers that travel with every launch of the solver.
 
-A step's numbers go to the device in one array a table, since every kernel argument costs microseconds.
+A step's numbers go to the device in one array a table, since every kernel argument costs
+microseconds.
 """
 
-# One row a hair. Poses are a unit quaternion (x, y, z, w) and a translation [m] relative to the hair's origin.
+# One row a hair. Poses are a unit quaternion (x, y, z, w) and a translation [m] relative to the
+# hair's origin.
 POSE_BEFORE = 0
 """Head pose at the end of the last step, 7 columns."""
 POSE_NOW = 7
@@ -90,9 +92,11 @@ LENGTH = 13
 VIEW = 14
 """Where the caller sees it [m], 3 columns."""
 KNOWN = 17
-"""Where a distance grid was last looked up, in its frame, and what it said [m], 4 columns for each of 3 slots."""
+"""Where a distance grid was last looked up, in its frame, and what it said [m], 4 columns for each
+of 3 slots."""
 TOUCH = 29
-"""Direction out of what the point touched at the end of the last tick, 3 columns; zero where nothing."""
+"""Direction out of what the point touched at the end of the last tick, 3 columns; zero where
+nothing."""
 CARRIED = 32
 """How far that surface moved along it during the last tick [m]."""
 ROW_COLUMNS = 33

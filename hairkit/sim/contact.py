@@ -1,7 +1,8 @@
 """Contact of guide points with colliders: how deep, and which way out.
 
-Each collider goes over a strand's points by itself, so that its own numbers stay in registers. Shapes work on lanes;
-a distance grid is looked up strand by strand. Contact has no friction: hair slides.
+Each collider goes over a strand's points by itself, so that its own numbers stay in registers.
+Shapes work on lanes; a distance grid is looked up strand by strand. Contact has no friction: hair
+slides.
 """
 
 from hairkit.backend import ti
@@ -9,7 +10,7 @@ from hairkit.sim import columns as col
 from hairkit.sim.rod import pose_between, rotate, rotate_back
 
 NORMAL = 8
-"""Scratch columns of the direction out of what a point touches, 3; zero where it touches nothing."""
+"""Scratch columns of the direction out of what a point touches, 3; zero for nothing."""
 CARRY = 11
 """Scratch column of how far the surface moved along that direction during the tick [m]."""
 TOUCHING = 2e-5
@@ -156,14 +157,14 @@ def grid_distance(grid: ti.template(), table: ti.template(), row, px, py, pz):
 
 @ti.func
 def _carry(px, py, pz, nx, ny, nz, back, shift):
-    """Return how far the surface at p moved along n: it was at back p + shift when the tick began."""
+    """Return how far the surface at p, which came from back p + shift, moved along n."""
     wx, wy, wz = rotate(back, px, py, pz)
     return (px - wx - shift[0]) * nx + (py - wy - shift[1]) * ny + (pz - wz - shift[2]) * nz
 
 
 @ti.func
 def _settle(arena: ti.template(), r, s, px, py, pz, depth, nx, ny, nz, back, shift):
-    """Push lanes that are too deep out along n; note direction and the surface's motion for what follows."""
+    """Push lanes that are too deep out along n; note direction and surface motion."""
     touch = depth > -TOUCHING
     carried = _carry(px, py, pz, nx, ny, nz, back, shift)
     arena.scratch[s, CARRY] = ti.select(touch, carried, arena.scratch[s, CARRY])
@@ -248,7 +249,8 @@ def push_out(
                 )
                 if near.min() < 0.0:
                     for lane in range(ti.static(arena.lanes)):
-                        # Straight into fields: a local vector indexed by a variable would live in memory.
+                        # Straight into fields: a local vector indexed by a variable would live in
+                        # memory.
                         px = arena.row[r, col.POSITION][lane]
                         py = arena.row[r, col.POSITION + 1][lane]
                         pz = arena.row[r, col.POSITION + 2][lane]
@@ -256,8 +258,21 @@ def push_out(
                         wy = arena.scratch[s, 1][lane]
                         wz = arena.scratch[s, 2][lane]
                         depth, nx, ny, nz, sx, sy, sz, d = _grid_depth(
-                            arena, contacts, row, first, radius, turn, moved, turn0, moved0,
-                            px, py, pz, wx, wy, wz,
+                            arena,
+                            contacts,
+                            row,
+                            first,
+                            radius,
+                            turn,
+                            moved,
+                            turn0,
+                            moved0,
+                            px,
+                            py,
+                            pz,
+                            wx,
+                            wy,
+                            wz,
                         )
                         arena.row[r, known][lane] = sx
                         arena.row[r, known + 1][lane] = sy
@@ -282,7 +297,18 @@ def push_out(
                 wy = arena.scratch[s, 1]
                 wz = arena.scratch[s, 2]
                 near = _near(
-                    first, radius, turn, moved, turn0, moved0, px, py, pz, wx, wy, wz,
+                    first,
+                    radius,
+                    turn,
+                    moved,
+                    turn0,
+                    moved0,
+                    px,
+                    py,
+                    pz,
+                    wx,
+                    wy,
+                    wz,
                     arena.row[r, known],
                     arena.row[r, known + 1],
                     arena.row[r, known + 2],
@@ -290,8 +316,21 @@ def push_out(
                 )
                 if near < 0.0:
                     depth, nx, ny, nz, sx, sy, sz, d = _grid_depth(
-                        arena, contacts, row, first, radius, turn, moved, turn0, moved0,
-                        px, py, pz, wx, wy, wz,
+                        arena,
+                        contacts,
+                        row,
+                        first,
+                        radius,
+                        turn,
+                        moved,
+                        turn0,
+                        moved0,
+                        px,
+                        py,
+                        pz,
+                        wx,
+                        wy,
+                        wz,
                     )
                     arena.row[r, known] = sx
                     arena.row[r, known + 1] = sy
@@ -301,13 +340,12 @@ def push_out(
 
 
 @ti.func
-def _near(
-    first, radius, turn, moved, turn0, moved0, px, py, pz, wx, wy, wz, kx, ky, kz, known
-):
-    """Return how much farther than contact a point is from a grid's surface at least; negative says look it up.
+def _near(first, radius, turn, moved, turn0, moved0, px, py, pz, wx, wy, wz, kx, ky, kz, known):
+    """Return how far from a grid's contact a point is at least; negative: look it up.
 
-    A distance changes no faster than the point moves, so the last look-up (at k, of value known, in the grid's
-    frame) holds for a while. In the tick's first contact the way from where the tick began, w, counts as well.
+    A distance changes no faster than the point moves, so the last look-up (at k, of value known, in
+    the grid's frame) holds for a while. In the tick's first contact the way from where the tick
+    began, w, counts as well.
     """
     lx, ly, lz = rotate_back(turn, px - moved[0], py - moved[1], pz - moved[2])
     gone = ti.sqrt((lx - kx) ** 2 + (ly - ky) ** 2 + (lz - kz) ** 2)
@@ -336,10 +374,12 @@ def _grid_depth(
     wy,
     wz,
 ):
-    """Return how deep a point p is in a grid's solid, the way out, and where it was looked up and what was found.
+    """Return how deep p is in a grid's solid, the way out, and where what was looked up.
 
-    In the tick's first contact the surface is the plane seen from where the tick began, w, where the point was
-    outside: so a fast point does not go through something thin, such as an ear, and come out behind it.
+    In the tick's first contact the surface is the plane seen from where the tick began, w, where
+    the point was
+    outside: so a fast point does not go through something thin, such as an ear, and come out behind
+        it.
     """
     lx, ly, lz = rotate_back(turn, px - moved[0], py - moved[1], pz - moved[2])
     sx = lx

@@ -1,10 +1,18 @@
-"""The solver's kernels: one launch moves every guide through a step; the others load, read and shift hair."""
+"""The solver's kernels: one launch moves every guide; the others load, read and shift hair.
+
+The strand is a discrete elastic rod without a twist unknown, stepped implicitly (the rod after
+Bergou et al. 2008, the direct solve of a chain after Deul et al. 2018): one linear solve for
+bending, stretch, hold, drag, inertia and pressed contact together, then rounds of a direct length
+solve (Han and Harada 2013) and contact, contact last.
+"""
 
 from hairkit.backend import ti
 from hairkit.sim import columns as col
+from hairkit.sim.bending import bend, eliminate, substitute
 from hairkit.sim.contact import push_out
+from hairkit.sim.ends import finish, place_root, to_rest
+from hairkit.sim.lengths import eliminate_lengths, substitute_lengths
 from hairkit.sim.rod import pose_between
-from hairkit.sim.sweeps import bend, eliminate, eliminate_lengths, finish, place_root, substitute, substitute_lengths, to_rest
 
 
 @ti.kernel
@@ -21,10 +29,11 @@ def advance(
     numbers: ti.types.ndarray(dtype=ti.f32, ndim=2),
     contacts: ti.types.ndarray(dtype=ti.f32, ndim=2),
 ):
-    """Move every active block through one step: whole ticks, then a trial tick to the returned time.
+    """Move every active block through a step: whole ticks, then a trial tick to its end.
 
-    A tick changes the state. The trial tick, where the step ends between two ticks, is taken back after the caller's
-    view is written, so that the motion depends on the clock alone and never on who calls how often.
+    A tick changes the state. The trial tick, where the step ends between two ticks, is taken back
+    after the caller's view is written, so that the motion depends on the clock alone and never on
+    who calls how often.
 
     Args:
         active_count: How many blocks of ``active`` to move.
@@ -58,9 +67,7 @@ def advance(
             contact_count = ti.cast(numbers[hair, col.CONTACT_COUNT], ti.i32)
             rounds = ti.cast(numbers[hair, col.ROUNDS], ti.i32)
             if numbers[hair, col.RESET] > 0.0:
-                turn, moved = pose_between(
-                    numbers, hair, col.POSE_BEFORE, col.POSE_NOW, 1.0
-                )
+                turn, moved = pose_between(numbers, hair, col.POSE_BEFORE, col.POSE_NOW, 1.0)
                 to_rest(arena, turn, moved, r0, count)
             for tick in range(total):
                 trial = tick == ticks
@@ -69,9 +76,7 @@ def advance(
                 if trial:
                     h = trial_s
                     alpha = 1.0
-                turn, moved = pose_between(
-                    numbers, hair, col.POSE_BEFORE, col.POSE_NOW, alpha
-                )
+                turn, moved = pose_between(numbers, hair, col.POSE_BEFORE, col.POSE_NOW, alpha)
                 wind = ti.Vector(
                     [
                         numbers[hair, col.WIND_BEFORE + c] * (1.0 - alpha)
@@ -100,16 +105,15 @@ def advance(
                     if round_ > 0 and left <= 0.0:
                         break
                     substitute_lengths(arena, s0, r0, count)
-                    # Hair settles its thickness away from a surface. Where that and the lengths do not go together
-                    # (pinched, or round something sharp) it may come closer, but never inside.
+                    # Hair settles its thickness away from a surface. Where that and the lengths do
+                    # not go together (pinched, or round something sharp) it may come closer, but
+                    # never inside.
                     out = radius
                     if round_ > 1:
                         out = 0.25 * radius
                     for c in range(contact_first, contact_first + contact_count):
                         push_out(arena, contacts, c, 0, before, alpha, s0, r0, count, out)
-                finish(
-                    arena, turn, moved, b, hair, h, s0, r0, count, trial, tick == total - 1
-                )
+                finish(arena, turn, moved, b, hair, h, s0, r0, count, trial, tick == total - 1)
 
 
 @ti.kernel
@@ -135,7 +139,8 @@ def load_hair(
         first_block: Its first block.
         block_count: Blocks of the hair.
         hair: Its row in the table of numbers.
-        rows: Rest point [m], rest curvature [m], bending [1/s^2], length [m], shape (row_count, lanes, 8).
+        rows: Rest point [m], rest curvature [m], bending [1/s^2], length [m], shape (row_count,
+            lanes, 8).
         frames: Normal of the root edge in the head's frame, shape (block_count, lanes, 3).
         blocks: Row after first_row, and points, of each block, shape (block_count, 2).
         arena: The fields.
@@ -213,9 +218,7 @@ def _seen(arena: ti.template(), numbers: ti.template(), strand, point):
         else:
             x[c] = arena.row[r, col.REST + c] if solid else arena.row[r, col.VIEW + c]
     if solid:
-        turn, moved = pose_between(
-            numbers, hair, col.POSE_BEFORE, col.POSE_NOW, 1.0
-        )
+        turn, moved = pose_between(numbers, hair, col.POSE_BEFORE, col.POSE_NOW, 1.0)
         x = turn @ x + moved
     return x
 

@@ -1,4 +1,4 @@
-"""From a groom to rows and blocks: which strand lies where, and the constants of its rod (NumPy only)."""
+"""From a groom to rows and blocks: where strands lie, and their rods' constants (NumPy only)."""
 
 from dataclasses import dataclass
 
@@ -20,7 +20,7 @@ class Layout:
     """Rows of points."""
 
     rows: NDArray[np.float32]
-    """Rest point [m], rest curvature [m], bending [1/s^2], length [m], shape (row_count, lanes, 8)."""
+    """Rest point [m], rest curvature [m], bending [1/s^2], length [m], (row_count, lanes, 8)."""
 
     frames: NDArray[np.float32]
     """Normal of each strand's root edge in the head's frame, shape (blocks, lanes, 3)."""
@@ -84,7 +84,8 @@ def pack(groom: Groom, *, lanes: int, stride: int) -> Layout:
     rows[:, :, 7] = 1.0
     block_frames = np.zeros((len(blocks), lanes, 3), np.float32)
     if lanes > 1:
-        # Lanes without a strand of their own copy the block's first, so that they cost no special case.
+        # Lanes without a strand of their own copy the block's first, so that they cost no special
+        # case.
         for first_row, count in blocks:
             head = int(np.flatnonzero((strand_row == first_row) & (strand_lane == 0))[0])
             rows[first_row : first_row + count] = values[start[head] : start[head] + count][:, None]
@@ -106,7 +107,7 @@ def pack(groom: Groom, *, lanes: int, stride: int) -> Layout:
 def transport(
     a: NDArray[np.float64], b: NDArray[np.float64], v: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Carry vectors v along with the smallest rotations that take unit vectors a to b, each (n, 3)."""
+    """Carry vectors v along with the smallest rotations of unit vectors a to b, (n, 3)."""
     c = np.cross(a, b)
     k = 1.0 / (1.0 + np.maximum((a * b).sum(-1, keepdims=True), -0.98))
     p = np.cross(c, v)
@@ -142,7 +143,7 @@ def _rods(
     points: NDArray[np.float64],
     start: NDArray[np.int64],
 ) -> tuple[NDArray[np.float32], NDArray[np.float32], float]:
-    """Return each point's constants (points, 8), each strand's root normal (strands, 3), the largest stiffness."""
+    """Return points' constants (points, 8), root normals (strands, 3), largest stiffness."""
     style = groom.style
     values = np.zeros((len(points), 8), np.float32)
     values[:, :3] = points
@@ -155,7 +156,8 @@ def _rods(
         x = points[at]
         edge = np.linalg.norm(np.diff(x, axis=1), axis=2)
         values[at[:, :-1], 7] = edge
-        # Bending: EI over (mass of a point) x segment^3; the triple at point 1 spans half a cell and counts double.
+        # Bending: EI over (mass of a point) x segment^3; the triple at point 1 spans half a cell
+        # and counts double.
         segment = edge.mean(axis=1)
         share = np.arange(count) / (count - 1)
         along = style.bending_rigidity() * style.bending_along(share)

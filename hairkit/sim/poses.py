@@ -1,43 +1,9 @@
-"""Poses as the solver takes them: checked, as a quaternion and a translation relative to an origin."""
+"""Poses as the solver takes them: a quaternion and a translation relative to an origin."""
 
 import math
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-from hairkit.errors import WorldError
-
-FARTHEST = 1e7
-"""A head farther from the world's origin than this [m] is a mistake of the caller's arithmetic."""
-
-
-def check_pose(pose: Any, what: str) -> NDArray[np.float64] | None:
-    """Return a pose as a float64 (4, 4) matrix, or None where its numbers are not finite or out of the world.
-
-    Args:
-        pose: Something like a (4, 4) matrix: rotation and translation [m].
-        what: Whose pose, for the message.
-
-    Raises:
-        WorldError: It is no (4, 4) matrix, or not a rotation and a translation.
-    """
-    try:
-        matrix = np.array(pose, np.float64)
-    except (TypeError, ValueError):
-        raise WorldError(f"{what}: expected a (4, 4) matrix, got {type(pose).__name__}") from None
-    if matrix.shape != (4, 4):
-        raise WorldError(f"{what}: expected shape (4, 4), got {matrix.shape}")
-    if not np.isfinite(matrix).all() or np.abs(matrix).max() > FARTHEST:
-        return None
-    turn = matrix[:3, :3]
-    if np.abs(turn @ turn.T - np.eye(3)).max() > 1e-3 or np.linalg.det(turn) < 0.0:
-        raise WorldError(
-            f"{what}: expected a rotation and a translation, got columns of length "
-            + ", ".join(f"{n:.4g}" for n in np.linalg.norm(turn, axis=0))
-            + (" that mirror" if np.linalg.det(turn) < 0.0 else "")
-        )
-    return matrix
 
 
 def quaternion(matrix: NDArray[np.float64]) -> tuple[float, float, float, float]:

@@ -1,7 +1,7 @@
 """The strand's maths: parallel transport, a segment's spring, small symmetric solves.
 
-Every function works on numbers and, elementwise, on vectors of lanes alike: components are written out, and there
-are no branches.
+Every function works on numbers and, elementwise, on vectors of lanes alike: components are written
+out, and there are no branches.
 """
 
 from hairkit.backend import ti
@@ -18,15 +18,19 @@ def transport(ax, ay, az, bx, by, bz, vx, vy, vz):
     px = cy * vz - cz * vy
     py = cz * vx - cx * vz
     pz = cx * vy - cy * vx
-    return vx + px + (cy * pz - cz * py) * k, vy + py + (cz * px - cx * pz) * k, vz + pz + (cx * py - cy * px) * k
+    return (
+        vx + px + (cy * pz - cz * py) * k,
+        vy + py + (cz * px - cx * pz) * k,
+        vz + pz + (cx * py - cy * px) * k,
+    )
 
 
 @ti.func
 def spring(ex, ey, ez, rest, stiffness):
     """Return a segment's force on its lower end and its stiffness block (xx, xy, xz, yy, yz, zz).
 
-    Along the segment the spring's own stiffness; across it the geometric stiffness of tension, none in compression,
-    so that the matrix stays positive definite.
+    Along the segment the spring's own stiffness; across it the geometric stiffness of tension, none
+    in compression, so that the matrix stays positive definite.
     """
     length = ti.sqrt(ex * ex + ey * ey + ez * ez) + 1e-9
     inverse = 1.0 / length
@@ -58,7 +62,14 @@ def inverse_symmetric(xx, xy, xz, yy, yz, zz):
     c1 = xz * yz - xy * zz
     c2 = xy * yz - xz * yy
     d = 1.0 / (xx * c0 + xy * c1 + xz * c2)
-    return c0 * d, c1 * d, c2 * d, (xx * zz - xz * xz) * d, (xy * xz - xx * yz) * d, (xx * yy - xy * xy) * d
+    return (
+        c0 * d,
+        c1 * d,
+        c2 * d,
+        (xx * zz - xz * xz) * d,
+        (xy * xz - xx * yz) * d,
+        (xx * yy - xy * xy) * d,
+    )
 
 
 @ti.func
@@ -83,7 +94,7 @@ def rotate_back(m, x, y, z):
 
 @ti.func
 def pose_between(table: ti.template(), row, before: ti.template(), now: ti.template(), alpha):
-    """Return the rotation matrix and translation a fraction of the way between two poses of a table's row.
+    """Return rotation and translation a fraction of the way between a row's two poses.
 
     Great-circle interpolation; ``alpha`` may lie outside 0..1.
     """
@@ -118,6 +129,9 @@ def pose_between(table: ti.template(), row, before: ti.template(), now: ti.templ
         ]
     )
     moved = ti.Vector(
-        [table[row, before + 4 + c] * (1.0 - alpha) + table[row, now + 4 + c] * alpha for c in range(3)]
+        [
+            table[row, before + 4 + c] * (1.0 - alpha) + table[row, now + 4 + c] * alpha
+            for c in range(3)
+        ]
     )
     return turn, moved

@@ -17,10 +17,11 @@ from hairkit.shapes import DistanceGrid, Shape
 from hairkit.sim import columns as col
 from hairkit.sim import kernels
 from hairkit.sim.arena import Arena, shared_arena
-from hairkit.sim.colliders import Collider, as_shape, shape_row
+from hairkit.sim.checks import check_pose, vector
+from hairkit.sim.colliders import Collider, as_shape, lay_contacts, shape_row
 from hairkit.sim.hair import BEND_DAMPING_S, SLEEP_SPEED, Hair
 from hairkit.sim.layout import pack
-from hairkit.sim.poses import check_pose, pose_row
+from hairkit.sim.poses import pose_row
 from hairkit.sim.stats import Stats, measure
 
 GRAVITY = (0.0, -9.81, 0.0)
@@ -32,11 +33,12 @@ SMALL_BLOCKS = 160
 class World:
     """Heads of hair that move together, on a fixed clock.
 
-    The solver is a discrete elastic rod a strand, stepped implicitly; see ``hairkit.sim.kernels``. Its clock is the
-    world's own: ``step(dt)`` feeds it, and what it does not fill a whole tick is simulated on trial to the time asked
-    for and taken back, so every caller gets the same motion. The head is where ``set_head`` says at every returned
-    time. Lengths are kept to 0.2 % where motion allows; ``hold``, bending and sag are material properties and depend
-    on neither clock, damping nor point count.
+    The solver is a discrete elastic rod a strand, stepped implicitly; see ``hairkit.sim.kernels``.
+    Its clock is the world's own: ``step(dt)`` feeds it, and what it does not fill a whole tick is
+    simulated on trial to the time asked for and taken back, so every caller gets the same motion.
+    The head is where ``set_head`` says at every returned time. Lengths are kept to 0.2 % where
+    motion allows; ``hold``, bending and sag are material properties and depend on neither clock,
+    damping nor point count.
 
     It does not do: strands against strands or cloth; contact between guide points (a segment can
     cut a sharp edge); friction (hair slides).
@@ -50,12 +52,13 @@ class World:
         clock: float = 1.0 / 120.0,
         threads: int | None = None,
     ) -> None:
-        """Open Taichi's runtime, or join the one that is open; allocates the arena, compiles nothing.
+        """Open Taichi's runtime, or join the one that is open; compiles nothing.
 
         Args:
-            backend: ``cpu``, ``cuda``, ``vulkan`` or ``auto``; by default the environment's ``HAIRKIT_BACKEND``, else
-                ``auto``.
-            max_points: Guide points there is room for before the arena grows, rounded up to a power of two.
+            backend: ``cpu``, ``cuda``, ``vulkan`` or ``auto``; by default the environment's
+                ``HAIRKIT_BACKEND``, else ``auto``.
+            max_points: Guide points there is room for before the arena grows, rounded up to a power
+                of two.
             clock: Time between two ticks [s], 1e-4 to 1/30.
             threads: CPU threads; by default all cores.
 
@@ -109,7 +112,7 @@ class World:
 
     @wind.setter
     def wind(self, value: ArrayLike) -> None:
-        self._wind = _vector("wind", value, 200.0)
+        self._wind = vector("wind", value, 200.0)
         self._air_changed = True
 
     @property
@@ -131,7 +134,7 @@ class World:
 
     @gravity.setter
     def gravity(self, value: ArrayLike) -> None:
-        self._gravity = _vector("gravity", value, 1000.0)
+        self._gravity = vector("gravity", value, 1000.0)
         self._air_changed = True
 
     @property
@@ -151,7 +154,8 @@ class World:
 
         Args:
             groom: What ``grow`` made.
-            pose: Where the head is, shape (4, 4); by default the identity. Neck and shoulders stand there too.
+            pose: Where the head is, shape (4, 4); by default the identity. Neck and shoulders stand
+                there too.
             wind: Share of the world's wind that reaches it.
             motion: 1 natural to 0 solid.
 
@@ -263,8 +267,8 @@ class World:
         """Put something into the world that all hair is kept out of.
 
         Args:
-            shape: A shape of ``hairkit.shapes``, or a mesh (anything with vertices and faces), which becomes a grid of
-                signed distances.
+            shape: A shape of ``hairkit.shapes``, or a mesh (anything with vertices and faces),
+                which becomes a grid of signed distances.
             pose: Its frame to the world's, shape (4, 4); by default the identity.
 
         Returns:
@@ -286,15 +290,15 @@ class World:
         return collider
 
     def post(self, work: Callable[[], Any]) -> None:
-        """Hand work over from any thread; it runs in the owning thread at the start of the next step."""
+        """Hand work over from any thread; the owner runs it at the start of the next step."""
         self._posted.put(work)
 
     def step(self, dt: float) -> None:
         """Move on by dt seconds of simulated time.
 
         Args:
-            dt: Time since the last step [s], over 0. A step over 1 s is cut to 1 s: a stalled caller sees time slow
-                down instead of waiting.
+            dt: Time since the last step [s], over 0. A step over 1 s is cut to 1 s: a stalled
+                caller sees time slow down instead of waiting.
 
         Raises:
             WorldError: dt is 0, negative or not a number.
@@ -324,8 +328,12 @@ class World:
         self._launch()
         used = self._used
         numbers = self._numbers[:used]
-        numbers[:, col.POSE_BEFORE : col.POSE_BEFORE + 7] = numbers[:, col.POSE_NOW : col.POSE_NOW + 7]
-        numbers[:, col.WIND_BEFORE : col.WIND_BEFORE + 3] = numbers[:, col.WIND_NOW : col.WIND_NOW + 3]
+        numbers[:, col.POSE_BEFORE : col.POSE_BEFORE + 7] = numbers[
+            :, col.POSE_NOW : col.POSE_NOW + 7
+        ]
+        numbers[:, col.WIND_BEFORE : col.WIND_BEFORE + 3] = numbers[
+            :, col.WIND_NOW : col.WIND_NOW + 3
+        ]
         self._contacts[:, col.COLLIDER_BEFORE : col.COLLIDER_BEFORE + 7] = self._contacts[
             :, col.COLLIDER_NOW : col.COLLIDER_NOW + 7
         ]
@@ -342,7 +350,12 @@ class World:
         self.session.check()
         points = np.zeros((len(hair.groom.points), 3), np.float32)
         kernels.read_points(
-            hair.strand_count, hair.strand_first, hair._rows["point"], self._numbers, self.arena, points
+            hair.strand_count,
+            hair.strand_first,
+            hair._rows["point"],
+            self._numbers,
+            self.arena,
+            points,
         )
         return points.astype(np.float64) + hair.origin
 
@@ -453,7 +466,9 @@ class World:
         if self._gust == 0.0:
             return self._wind
         t = self.time
-        wave = 0.5 * math.sin(1.3 * t) + 0.3 * math.sin(3.1 * t + 1.0) + 0.2 * math.sin(7.7 * t + 2.0)
+        wave = (
+            0.5 * math.sin(1.3 * t) + 0.3 * math.sin(3.1 * t + 1.0) + 0.2 * math.sin(7.7 * t + 2.0)
+        )
         return self._wind * (1.0 + self._gust * wave)
 
     def _write_air(self) -> None:
@@ -477,7 +492,8 @@ class World:
     def _refresh(self) -> None:
         """Bring the tables of contacts and of active blocks up to date."""
         if self._contacts_changed:
-            self._lay_contacts()
+            self._contacts_changed = False
+            self._contacts = lay_contacts(self.hairs, self.colliders, self._numbers)
         moved = [(i, c) for i, c in enumerate(self.colliders) if c.moved]
         for hair in self.hairs:
             first = hair.contact_rows[0]
@@ -500,37 +516,6 @@ class World:
             self._wake()
         if self.active_changed:
             self._list_active()
-
-    def _lay_contacts(self) -> None:
-        """Give each hair its rows: the world's colliders, then its body, then its head, which has the last word."""
-        self._contacts_changed = False
-        per = [len(self.colliders) + len(h.shapes) for h in self.hairs]
-        table = np.zeros((max(sum(per), 1), col.CONTACT_COLUMNS), np.float32)
-        at = 0
-        for hair, count in zip(self.hairs, per, strict=True):
-            hair.contact_rows = (at, count)
-            self._numbers[hair.index, col.CONTACT_FIRST] = at
-            self._numbers[hair.index, col.CONTACT_COUNT] = count
-            for collider in self.colliders:
-                table[at, :10] = collider.row()
-                table[at, col.SLOT] = 2.0
-                table[at, col.COLLIDER_BEFORE :][:7] = pose_row(collider.pose, hair.origin)
-                table[at, col.COLLIDER_NOW :][:7] = table[at, col.COLLIDER_BEFORE :][:7]
-                at += 1
-            for _, numbers, follows in hair.shapes:
-                table[at, :10] = numbers
-                table[at, col.SLOT] = float(follows)
-                pose = hair.head_pose if follows else hair.body_pose
-                before = (
-                    self._numbers[hair.index, col.POSE_BEFORE :][:7]
-                    if follows
-                    else pose_row(pose, hair.origin)
-                )
-                table[at, col.COLLIDER_BEFORE :][:7] = before
-                table[at, col.COLLIDER_NOW :][:7] = pose_row(pose, hair.origin)
-                at += 1
-            hair.body_seen = hair.body_pose
-        self._contacts = table
 
     def _list_active(self) -> None:
         self.active_changed = False
@@ -561,13 +546,12 @@ class World:
         if self.session.gpu:
             chunks, each = count, 1
         else:
-            # A chunk is a thread's turn; a few blocks are one chunk, since a second thread costs more than it saves.
+            # A chunk is a thread's turn; a few blocks are one chunk, since a second thread costs
+            # more than it saves.
             chunks = 1 if serial or count < SMALL_BLOCKS else min(arena.chunks, count)
             each = -(-count // chunks)
         before = time.perf_counter()
-        kernels.advance(
-            count, chunks, each, serial, arena, active, self._numbers, self._contacts
-        )
+        kernels.advance(count, chunks, each, serial, arena, active, self._numbers, self._contacts)
         key = ("advance", id(arena), serial)
         seen = self.session.shared.setdefault("launched", set())
         if key not in seen:
@@ -585,7 +569,7 @@ class World:
             self.active_changed = True
 
     def _rebase(self, hair: Hair) -> None:
-        """Take a hair's origin along with its head, so that f32 stays exact far from the world's origin."""
+        """Take a hair's origin along with its head, so that f32 stays exact anywhere."""
         new = np.round(hair._next_head[:3, 3] * 16.0) / 16.0
         shift = hair.origin - new
         hair.origin = new
@@ -596,13 +580,3 @@ class World:
         at, count = hair.contact_rows
         for first in (col.COLLIDER_BEFORE, col.COLLIDER_NOW):
             self._contacts[at : at + count, first + 4 : first + 7] += shift.astype(np.float32)
-
-
-def _vector(what: str, value: ArrayLike, most: float) -> NDArray[np.float64]:
-    try:
-        vector = np.array(value, np.float64)
-    except (TypeError, ValueError):
-        raise WorldError(f"{what} {value!r}: expected three numbers") from None
-    if vector.shape != (3,) or not np.isfinite(vector).all() or np.abs(vector).max() > most:
-        raise WorldError(f"{what} {value!r}: expected three finite numbers up to {most:g}")
-    return vector

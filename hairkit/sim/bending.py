@@ -1,12 +1,7 @@
-"""The sweeps over a strand that make one tick of the solver.
+"""The implicit solve of a strand: bending, stretch, hold, drag and inertia in one banded system.
 
-The strand is a discrete elastic rod without a twist unknown, stepped implicitly (DER after Bergou et al. 2008; the
-direct solve of a chain after Deul et al. 2018): one linear solve for bending, stretch, hold, drag and inertia
-together, then rounds of a direct length solve (Han and Harada 2013) and contact, contact last.
-
-A tick takes six sweeps over a strand: frames and bending forces root to tip; elimination tip to root, with the
-torques that bending hands down to the root; substitution root to tip, which already eliminates the first length
-solve; then its substitution, contact, and one more round.
+Frames and bending forces root to tip; elimination tip to root, with the torques that bending hands
+down to the root; substitution root to tip.
 """
 
 from hairkit.backend import ti
@@ -14,8 +9,8 @@ from hairkit.sim import columns as col
 from hairkit.sim.contact import CARRY, NORMAL
 from hairkit.sim.rod import inverse_symmetric, rotate, spring
 
-# Scratch columns: 0-2 where the tick began; 3-13 what bending leaves (g, h, binormal, 1/chord, torque);
-# then over it 3-20 the factors (y, G, E); then over those 3-7 the length solve (edge, pivot, right-hand side).
+# Scratch columns: 0-2 where the tick began; 3-13 what bending leaves (g, h, binormal, 1/chord,
+# torque); then over it 3-20 the factors (y, G, E).
 G_ = 3
 H_ = 6
 K_ = 9
@@ -24,37 +19,14 @@ TORQUE_ = 13
 Y_ = 3
 GAIN_ = 6
 E_ = 15
-EDGE_ = 3
-PIVOT_ = 6
-RHS_ = 7
 
 CONTACT = 1e7
 """Spring that holds a pressed point to the surface it touches, a unit mass [1/s^2]."""
 
-STRAIN_LEFT = 0.004
-"""Strain beyond the dead zone that asks for one more round of length solve and contact."""
-
-_HUGE_BITS = 0x5368D4A5
-"""The bits of 1e12 as an f32; a sum of squares past it, infinite or NaN has larger bits, or the sign's."""
-
-
-@ti.func
-def place_root(arena: ti.template(), turn, moved, s0, r0):
-    """Put points 0 and 1 where the head carries them; remember where they were."""
-    for i in ti.static(range(2)):
-        r = r0 + i * ti.static(arena.stride)
-        s = s0 + i * ti.static(arena.stride)
-        x, y, z = rotate(turn, arena.row[r, col.REST], arena.row[r, col.REST + 1], arena.row[r, col.REST + 2])
-        for c in ti.static(range(3)):
-            arena.scratch[s, c] = arena.row[r, col.POSITION + c]
-        arena.row[r, col.POSITION] = x + moved[0]
-        arena.row[r, col.POSITION + 1] = y + moved[1]
-        arena.row[r, col.POSITION + 2] = z + moved[2]
-
 
 @ti.func
 def bend(arena: ti.template(), turn, b, s0, r0, count):
-    """Root to tip: carry the frame along the chords, leave each triple's force and torque in scratch."""
+    """Root to tip: carry the frame along; leave each triple's force and torque in scratch."""
     stride = ti.static(arena.stride)
     x0 = arena.row[r0, col.POSITION]
     y0 = arena.row[r0, col.POSITION + 1]
@@ -112,8 +84,8 @@ def bend(arena: ti.template(), turn, b, s0, r0, count):
         gx = (x0 + x2 - 2.0 * x1 - rx) * stiff
         gy = (y0 + y2 - 2.0 * y1 - ry) * stiff
         gz = (z0 + z2 - 2.0 * z1 - rz) * stiff
-        # How R kappa turns with its own chord, u being orthogonal to n and b: the chord's share of the gradient,
-        # and the torque that the roots' side of the frame hands on.
+        # How R kappa turns with its own chord, u being orthogonal to n and b: the chord's share of
+        # the gradient, and the torque that the roots' side of the frame hands on.
         gn = gx * nx + gy * ny + gz * nz
         gb = gx * bx + gy * by + gz * bz
         gu = gx * ux + gy * uy + gz * uz
@@ -142,8 +114,8 @@ def eliminate(
 ):
     """Tip to root: assemble each point's row of the implicit system and eliminate it.
 
-    Unknown is the displacement from where the tick began. Row i couples to i - 1 by W and to i - 2 by the bending
-    stiffness k at i - 1. Kept for the way back: y = D^-1 b, G = D^-1 W, E = k D^-1.
+    Unknown is the displacement from where the tick began. Row i couples to i - 1 by W and to i - 2
+    by the bending stiffness k at i - 1. Kept for the way back: y = D^-1 b, G = D^-1 W, E = k D^-1.
     """
     stride = ti.static(arena.stride)
     hold = numbers[hair, col.HOLD]
@@ -285,7 +257,8 @@ def eliminate(
             bx = bx + pull * (gx + moved[0] - xx)
             by = by + pull * (gy + moved[1] - xy)
             bz = bz + pull * (gz + moved[2] - xz)
-        # A point that touches something and is pressed against it stays on it: what contact would only undo.
+        # A point that touches something and is pressed against it stays on it: what contact would
+        # only undo.
         tx = arena.row[r, col.TOUCH]
         ty = arena.row[r, col.TOUCH + 1]
         tz = arena.row[r, col.TOUCH + 2]
@@ -395,7 +368,7 @@ def eliminate(
 
 @ti.func
 def substitute(arena: ti.template(), s0, r0, count, tether):
-    """Root to tip: each point's displacement, and no point farther from the root than its tether."""
+    """Root to tip: each point's displacement, no farther from the root than its tether."""
     stride = ti.static(arena.stride)
     r = r0 + stride
     hx = arena.row[r, col.POSITION]
@@ -454,215 +427,3 @@ def substitute(arena: ti.template(), s0, r0, count, tether):
         arena.scratch[s, NORMAL + 1] = zero
         arena.scratch[s, NORMAL + 2] = zero
         arena.scratch[s, CARRY] = zero
-
-
-@ti.func
-def eliminate_lengths(arena: ti.template(), s0, r0, count, low, high):
-    """Direct length solve, first half: one Newton step of all segments at once, tridiagonal, root to tip.
-
-    A point that touches a collider moves along its surface only, so that contact has little left to undo. Strain
-    between ``low`` and ``high`` is left alone: without that dead zone the solve would fight stiff bending for ever,
-    with it an idle strand is still.
-
-    Returns:
-        How much longer or shorter than STRAIN_LEFT beyond that the worst segment of the block is [m]; 0 for none.
-    """
-    stride = ti.static(arena.stride)
-    r = r0 + stride
-    lx = arena.row[r, col.POSITION]
-    ly = arena.row[r, col.POSITION + 1]
-    lz = arena.row[r, col.POSITION + 2]
-    zero = lx * 0.0
-    # What moves the point below for a unit pull of the segment below it; point 1 is the head's and stays.
-    mx = zero
-    my = zero
-    mz = zero
-    nx = zero
-    ny = zero
-    nz = zero
-    below = 0.0
-    pivot = zero
-    rhs = zero
-    worst = zero
-    for i in range(2, count):
-        r = r0 + i * stride
-        s = s0 + i * stride
-        x = arena.row[r, col.POSITION]
-        y = arena.row[r, col.POSITION + 1]
-        z = arena.row[r, col.POSITION + 2]
-        vx = x - lx
-        vy = y - ly
-        vz = z - lz
-        n = ti.sqrt(vx * vx + vy * vy + vz * vz)
-        inverse = 1.0 / (n + 1e-9)
-        vx = vx * inverse
-        vy = vy * inverse
-        vz = vz * inverse
-        rest = arena.row[r - stride, col.LENGTH]
-        excess = n - rest
-        excess = excess - ti.max(low * rest, ti.min(high * rest, excess))
-        worst = ti.max(worst, ti.abs(excess) - STRAIN_LEFT * rest)
-        off = -(vx * mx + vy * my + vz * mz)
-        along = vx * nx + vy * ny + vz * nz
-        diagonal = below * (1.0 - along * along)
-        # Inverse masses: 2 for the tip, half a point's mass; along the surface only where it touches one.
-        above = 2.0 if i == count - 1 else 1.0
-        nx = arena.scratch[s, NORMAL]
-        ny = arena.scratch[s, NORMAL + 1]
-        nz = arena.scratch[s, NORMAL + 2]
-        along = vx * nx + vy * ny + vz * nz
-        mx = (vx - nx * along) * above
-        my = (vy - ny * along) * above
-        mz = (vz - nz * along) * above
-        diagonal = diagonal + above * (1.0 - along * along)
-        t = off * pivot
-        rhs = excess - t * rhs
-        pivot = 1.0 / (diagonal + 1e-4 - off * t)
-        arena.scratch[s, EDGE_] = vx
-        arena.scratch[s, EDGE_ + 1] = vy
-        arena.scratch[s, EDGE_ + 2] = vz
-        arena.scratch[s, PIVOT_] = pivot
-        arena.scratch[s, RHS_] = rhs
-        below = above
-        lx = x
-        ly = y
-        lz = z
-    most = 0.0
-    if ti.static(arena.lanes > 1):
-        most = worst.max()
-    else:
-        most = worst
-    return most
-
-
-@ti.func
-def substitute_lengths(arena: ti.template(), s0, r0, count):
-    """Direct length solve, second half: move the points, tip to root."""
-    stride = ti.static(arena.stride)
-    zero = arena.row[r0, col.POSITION] * 0.0
-    tx = zero
-    ty = zero
-    tz = zero
-    for back in range(count - 2):
-        i = count - 1 - back
-        r = r0 + i * stride
-        s = s0 + i * stride
-        vx = arena.scratch[s, EDGE_]
-        vy = arena.scratch[s, EDGE_ + 1]
-        vz = arena.scratch[s, EDGE_ + 2]
-        nx = arena.scratch[s, NORMAL]
-        ny = arena.scratch[s, NORMAL + 1]
-        nz = arena.scratch[s, NORMAL + 2]
-        weight = 2.0 if i == count - 1 else 1.0
-        # t is the pull of the segment towards the tip, kept to the surface.
-        along = tx * nx + ty * ny + tz * nz
-        tx = (tx - nx * along) * weight
-        ty = (ty - ny * along) * weight
-        tz = (tz - nz * along) * weight
-        pull = (arena.scratch[s, RHS_] + vx * tx + vy * ty + vz * tz) * arena.scratch[s, PIVOT_]
-        along = vx * nx + vy * ny + vz * nz
-        arena.row[r, col.POSITION] = arena.row[r, col.POSITION] + tx - (vx - nx * along) * weight * pull
-        arena.row[r, col.POSITION + 1] = arena.row[r, col.POSITION + 1] + ty - (vy - ny * along) * weight * pull
-        arena.row[r, col.POSITION + 2] = arena.row[r, col.POSITION + 2] + tz - (vz - nz * along) * weight * pull
-        tx = vx * pull
-        ty = vy * pull
-        tz = vz * pull
-
-
-@ti.func
-def finish(arena: ti.template(), turn, moved, b, hair, h, s0, r0, count, trial, last):
-    """New velocities, what the caller sees, and how far the block moved; a strand gone bad starts afresh."""
-    stride = ti.static(arena.stride)
-    rate = 1.0 / h
-    size = arena.row[r0, col.POSITION] * 0.0
-    most = size
-    # Conditions stay outside the loops, which would not become vector code around them.
-    if last:
-        for i in range(count):
-            r = r0 + i * stride
-            for c in ti.static(range(3)):
-                arena.row[r, col.VIEW + c] = arena.row[r, col.POSITION + c]
-    if trial:
-        for i in range(count):
-            r = r0 + i * stride
-            s = s0 + i * stride
-            for c in ti.static(range(3)):
-                x = arena.row[r, col.POSITION + c]
-                size = size + x * x
-                arena.row[r, col.POSITION + c] = arena.scratch[s, c]
-    else:
-        for i in range(2, count):
-            r = r0 + i * stride
-            s = s0 + i * stride
-            x = arena.row[r, col.POSITION]
-            y = arena.row[r, col.POSITION + 1]
-            z = arena.row[r, col.POSITION + 2]
-            vx = x - arena.scratch[s, 0]
-            vy = y - arena.scratch[s, 1]
-            vz = z - arena.scratch[s, 2]
-            size = size + x * x + y * y + z * z
-            most = ti.max(most, ti.max(ti.abs(vx), ti.max(ti.abs(vy), ti.abs(vz))))
-            # What contact pushed out does not fly off: no faster along the normal than the surface itself.
-            nx = arena.scratch[s, NORMAL]
-            ny = arena.scratch[s, NORMAL + 1]
-            nz = arena.scratch[s, NORMAL + 2]
-            off = ti.max(vx * nx + vy * ny + vz * nz - arena.scratch[s, CARRY], 0.0)
-            arena.row[r, col.VELOCITY] = (vx - nx * off) * rate
-            arena.row[r, col.VELOCITY + 1] = (vy - ny * off) * rate
-            arena.row[r, col.VELOCITY + 2] = (vz - nz * off) * rate
-            arena.row[r, col.TOUCH] = nx
-            arena.row[r, col.TOUCH + 1] = ny
-            arena.row[r, col.TOUCH + 2] = nz
-            arena.row[r, col.CARRIED] = arena.scratch[s, CARRY]
-        most = most * rate
-    worst = 0.0
-    if ti.static(arena.lanes > 1):
-        for lane in ti.static(range(arena.lanes)):
-            bits = ti.bit_cast(size[lane], ti.i32)
-            if bits < 0 or bits > _HUGE_BITS:
-                ti.atomic_add(arena.hair_resets[hair], 1)
-                for i in range(count):
-                    r = r0 + i * stride
-                    x, y, z = rotate(turn, arena.row[r, col.REST][lane], arena.row[r, col.REST + 1][lane], arena.row[r, col.REST + 2][lane])
-                    arena.row[r, col.POSITION][lane] = x + moved[0]
-                    arena.row[r, col.POSITION + 1][lane] = y + moved[1]
-                    arena.row[r, col.POSITION + 2][lane] = z + moved[2]
-                    for c in ti.static(range(3)):
-                        arena.row[r, col.VELOCITY + c][lane] = 0.0
-                        arena.row[r, col.VIEW + c][lane] = arena.row[r, col.POSITION + c][lane]
-            else:
-                worst = ti.max(worst, most[lane])
-    else:
-        bits = ti.bit_cast(size, ti.i32)
-        if bits < 0 or bits > _HUGE_BITS:
-            ti.atomic_add(arena.hair_resets[hair], 1)
-            for i in range(count):
-                r = r0 + i * stride
-                x, y, z = rotate(turn, arena.row[r, col.REST], arena.row[r, col.REST + 1], arena.row[r, col.REST + 2])
-                arena.row[r, col.POSITION] = x + moved[0]
-                arena.row[r, col.POSITION + 1] = y + moved[1]
-                arena.row[r, col.POSITION + 2] = z + moved[2]
-                for c in ti.static(range(3)):
-                    arena.row[r, col.VELOCITY + c] = 0.0
-                    arena.row[r, col.VIEW + c] = arena.row[r, col.POSITION + c]
-        else:
-            worst = most
-    if not trial:
-        arena.block_motion[b] = worst
-
-
-@ti.func
-def to_rest(arena: ti.template(), turn, moved, r0, count):
-    """Put a block into its rest pose in the head, still."""
-    for i in range(count):
-        r = r0 + i * ti.static(arena.stride)
-        x, y, z = rotate(turn, arena.row[r, col.REST], arena.row[r, col.REST + 1], arena.row[r, col.REST + 2])
-        arena.row[r, col.POSITION] = x + moved[0]
-        arena.row[r, col.POSITION + 1] = y + moved[1]
-        arena.row[r, col.POSITION + 2] = z + moved[2]
-        for c in ti.static(range(3)):
-            arena.row[r, col.VIEW + c] = arena.row[r, col.POSITION + c]
-            arena.row[r, col.VELOCITY + c] = arena.row[r, col.POSITION + c] * 0.0
-            arena.row[r, col.TOUCH + c] = arena.row[r, col.POSITION + c] * 0.0
-
-

@@ -1,0 +1,135 @@
+"""The direct length solve of a strand (Han and Harada 2013), along what its points touch."""
+
+from hairkit.backend import ti
+from hairkit.sim import columns as col
+from hairkit.sim.contact import NORMAL
+
+# Scratch columns, over what the implicit solve has left.
+EDGE_ = 3
+PIVOT_ = 6
+RHS_ = 7
+
+STRAIN_LEFT = 0.004
+"""Strain beyond the dead zone that asks for one more round of length solve and contact."""
+
+
+@ti.func
+def eliminate_lengths(arena: ti.template(), s0, r0, count, low, high):
+    """First half: one Newton step of all segments at once, tridiagonal, root to tip.
+
+    A point that touches a collider moves along its surface only, so that contact has little left to
+    undo. Strain between ``low`` and ``high`` is left alone: without that dead zone the solve would
+    fight stiff bending for ever, with it an idle strand is still.
+
+    Returns:
+        How much longer or shorter than STRAIN_LEFT beyond that the worst segment of the block is
+        [m]; 0 for none.
+    """
+    stride = ti.static(arena.stride)
+    r = r0 + stride
+    lx = arena.row[r, col.POSITION]
+    ly = arena.row[r, col.POSITION + 1]
+    lz = arena.row[r, col.POSITION + 2]
+    zero = lx * 0.0
+    # What moves the point below for a unit pull of the segment below it; point 1 is the head's and
+    # stays.
+    mx = zero
+    my = zero
+    mz = zero
+    nx = zero
+    ny = zero
+    nz = zero
+    below = 0.0
+    pivot = zero
+    rhs = zero
+    worst = zero
+    for i in range(2, count):
+        r = r0 + i * stride
+        s = s0 + i * stride
+        x = arena.row[r, col.POSITION]
+        y = arena.row[r, col.POSITION + 1]
+        z = arena.row[r, col.POSITION + 2]
+        vx = x - lx
+        vy = y - ly
+        vz = z - lz
+        n = ti.sqrt(vx * vx + vy * vy + vz * vz)
+        inverse = 1.0 / (n + 1e-9)
+        vx = vx * inverse
+        vy = vy * inverse
+        vz = vz * inverse
+        rest = arena.row[r - stride, col.LENGTH]
+        excess = n - rest
+        excess = excess - ti.max(low * rest, ti.min(high * rest, excess))
+        worst = ti.max(worst, ti.abs(excess) - STRAIN_LEFT * rest)
+        off = -(vx * mx + vy * my + vz * mz)
+        along = vx * nx + vy * ny + vz * nz
+        diagonal = below * (1.0 - along * along)
+        # Inverse masses: 2 for the tip, half a point's mass; along the surface only where it
+        # touches one.
+        above = 2.0 if i == count - 1 else 1.0
+        nx = arena.scratch[s, NORMAL]
+        ny = arena.scratch[s, NORMAL + 1]
+        nz = arena.scratch[s, NORMAL + 2]
+        along = vx * nx + vy * ny + vz * nz
+        mx = (vx - nx * along) * above
+        my = (vy - ny * along) * above
+        mz = (vz - nz * along) * above
+        diagonal = diagonal + above * (1.0 - along * along)
+        t = off * pivot
+        rhs = excess - t * rhs
+        pivot = 1.0 / (diagonal + 1e-4 - off * t)
+        arena.scratch[s, EDGE_] = vx
+        arena.scratch[s, EDGE_ + 1] = vy
+        arena.scratch[s, EDGE_ + 2] = vz
+        arena.scratch[s, PIVOT_] = pivot
+        arena.scratch[s, RHS_] = rhs
+        below = above
+        lx = x
+        ly = y
+        lz = z
+    most = 0.0
+    if ti.static(arena.lanes > 1):
+        most = worst.max()
+    else:
+        most = worst
+    return most
+
+
+@ti.func
+def substitute_lengths(arena: ti.template(), s0, r0, count):
+    """Direct length solve, second half: move the points, tip to root."""
+    stride = ti.static(arena.stride)
+    zero = arena.row[r0, col.POSITION] * 0.0
+    tx = zero
+    ty = zero
+    tz = zero
+    for back in range(count - 2):
+        i = count - 1 - back
+        r = r0 + i * stride
+        s = s0 + i * stride
+        vx = arena.scratch[s, EDGE_]
+        vy = arena.scratch[s, EDGE_ + 1]
+        vz = arena.scratch[s, EDGE_ + 2]
+        nx = arena.scratch[s, NORMAL]
+        ny = arena.scratch[s, NORMAL + 1]
+        nz = arena.scratch[s, NORMAL + 2]
+        weight = 2.0 if i == count - 1 else 1.0
+        # t is the pull of the segment towards the tip, kept to the surface.
+        along = tx * nx + ty * ny + tz * nz
+        tx = (tx - nx * along) * weight
+        ty = (ty - ny * along) * weight
+        tz = (tz - nz * along) * weight
+        pull = (arena.scratch[s, RHS_] + vx * tx + vy * ty + vz * tz) * arena.scratch[s, PIVOT_]
+        along = vx * nx + vy * ny + vz * nz
+        arena.row[r, col.POSITION] = (
+            arena.row[r, col.POSITION] + tx - (vx - nx * along) * weight * pull
+        )
+        arena.row[r, col.POSITION + 1] = (
+            arena.row[r, col.POSITION + 1] + ty - (vy - ny * along) * weight * pull
+        )
+        arena.row[r, col.POSITION + 2] = (
+            arena.row[r, col.POSITION + 2] + tz - (vz - nz * along) * weight * pull
+        )
+        tx = vx * pull
+        ty = vy * pull
+        tz = vz * pull
