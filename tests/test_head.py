@@ -231,7 +231,7 @@ def test_wrong_arguments_are_refused():
     expect("no scalp", lambda: Head.sphere(crown=0.0))
     expect("no scalp", lambda: Head.load(ASSET, scalp=[]))
     expect("99999", lambda: Head.load(ASSET, scalp=[1, 99999]))
-    expect("whole numbers", lambda: Head.load(ASSET, scalp=np.array([0.5]))  # pyright: ignore[reportArgumentType])
+    expect("whole numbers", lambda: Head.load(ASSET, scalp=np.array([0.5])))
 
 
 def test_wrong_files_are_refused(raw, tmp_path):
