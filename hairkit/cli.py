@@ -187,7 +187,7 @@ def demo(
     """Make a picture and a video: a real head, several styles, a turn and a gust."""
     from hairkit.io.files import check_folder
 
-    check_folder(out)
+    check_folder(out, make=True)
     from hairkit.demo import make_demo
 
     with _progress() as progress:

@@ -62,7 +62,7 @@ def make_demo(
     The picture comes first: it is what somebody who tries hairkit waits for.
 
     Args:
-        folder: Where the files go; it must exist.
+        folder: Where the files go; made where only its parent exists.
         backend: `World`'s.
         width: Of the picture [pixels]; the video has three quarters of it.
         height: Of the picture [pixels]; the video has three quarters of it.
@@ -72,7 +72,7 @@ def make_demo(
     Raises:
         FileError: The folder cannot be written to; found out before anything is simulated.
     """
-    place = check_folder(folder)
+    place = check_folder(folder, make=True)
     progress("grow hair", 0, len(STYLES))
     head = Head.load(assets_dir() / "head.glb")
     grooms = []

@@ -71,7 +71,7 @@ def refused(capsys: pytest.CaptureFixture[str], line: str) -> str:
         ("styles curlyy", r"did you mean 'curly'"),
         ("styel", r"(?i)no such command 'styel'"),
         ("cache", r"(?i)missing command"),
-        ("demo --out missing", r"missing: no such folder"),
+        ("demo --out missing/deeper", r"missing/deeper: no such folder"),
         ("demo --out /proc/self", r"cannot be written"),
         ("bench --case long_4000", r"'long_4000'.*did you mean 'long_400'"),
         ("bench --case long_400 --backend cudda", r"'cudda'.*mean 'cuda'"),

@@ -33,13 +33,22 @@ def check_output(path: str | os.PathLike[str], endings: Sequence[str]) -> Path:
     return target
 
 
-def check_folder(path: str | os.PathLike[str]) -> Path:
+def check_folder(path: str | os.PathLike[str], *, make: bool = False) -> Path:
     """Return a folder after making sure that a file can be made in it.
+
+    Args:
+        path: The folder.
+        make: Whether to make it where only its parent exists.
 
     Raises:
         FileError: It does not exist, is not a folder, or cannot be written to.
     """
     folder = Path(path)
+    if make and not folder.exists() and folder.parent.is_dir():
+        try:
+            folder.mkdir()
+        except OSError as error:
+            raise FileError(f"{folder}: cannot be made ({error.strerror})") from error
     if not folder.exists():
         raise FileError(f"{folder}: no such folder, expected one that exists")
     if not folder.is_dir():
