@@ -114,8 +114,10 @@ def eliminate(
 ):
     """Tip to root: assemble each point's row of the implicit system and eliminate it.
 
-    Unknown is the displacement from where the tick began. Row i couples to i - 1 by W and to i - 2
-    by the bending stiffness k at i - 1. Kept for the way back: y = D^-1 b, G = D^-1 W, E = k D^-1.
+    Unknown is the displacement from where the tick began. Row i couples to i - 1 by W and to
+    i - 2 by the bending stiffness k at i - 1. Kept for the way back: y = D^-1 b, G = D^-1 W,
+    E = k D^-1. Carried along is only what the next rows need, already summed up: few values
+    stay in registers.
     """
     stride = ti.static(arena.stride)
     hold = numbers[hair, col.HOLD]
@@ -123,77 +125,52 @@ def eliminate(
     drag = numbers[hair, col.DRAG]
     air = numbers[hair, col.AIR]
     rate = 1.0 / h
-    inertia = rate * rate
-    damp = drag * rate
+    inertia = rate * rate + drag * rate + hold
     # Internal damping: bending resists its own rate, which only the matrix sees; sag does not.
     stiffen = 1.0 + numbers[hair, col.BEND_DAMPING] * rate
-    fx = numbers[hair, col.GRAVITY] + air * wind[0]
-    fy = numbers[hair, col.GRAVITY + 1] + air * wind[1]
-    fz = numbers[hair, col.GRAVITY + 2] + air * wind[2]
-    zero = arena.row[r0, col.POSITION] * 0.0
+    fx = numbers[hair, col.GRAVITY] + air * wind[0] + hold * moved[0]
+    fy = numbers[hair, col.GRAVITY + 1] + air * wind[1] + hold * moved[1]
+    fz = numbers[hair, col.GRAVITY + 2] + air * wind[2] + hold * moved[2]
+    held = hold * turn
+    zero = arena.row[r0, 0] * 0.0
     torque = zero
     k1 = zero
-    k2 = zero
-    # What bending has put on points i, i - 1 and i - 2 so far.
-    f0x = zero
-    f0y = zero
-    f0z = zero
+    # What the rows towards the tip have put on this row's right-hand side and matrix.
+    bx = zero
+    by = zero
+    bz = zero
+    Dxx = zero
+    Dxy = zero
+    Dxz = zero
+    Dyy = zero
+    Dyz = zero
+    Dzz = zero
+    # What bending has put on the next two rows, and row i + 2's share of the next but one.
     f1x = zero
     f1y = zero
     f1z = zero
     f2x = zero
     f2y = zero
     f2z = zero
-    # The segment towards the tip.
-    px = zero
-    py = zero
-    pz = zero
-    Pxx = zero
-    Pxy = zero
-    Pxz = zero
-    Pyy = zero
-    Pyz = zero
-    Pzz = zero
-    # Rows i + 1 and i + 2 of the factors.
-    b1x = zero
-    b1y = zero
-    b1z = zero
-    y2x = zero
-    y2y = zero
-    y2z = zero
-    y1x = zero
-    y1y = zero
-    y1z = zero
-    W0 = zero
-    W1 = zero
-    W2 = zero
-    W3 = zero
-    W4 = zero
-    W5 = zero
-    W6 = zero
-    W7 = zero
-    W8 = zero
-    G0 = zero
-    G1 = zero
-    G2 = zero
-    G3 = zero
-    G4 = zero
-    G5 = zero
-    G6 = zero
-    G7 = zero
-    G8 = zero
-    E1xx = zero
-    E1xy = zero
-    E1xz = zero
-    E1yy = zero
-    E1yz = zero
-    E1zz = zero
-    E2xx = zero
-    E2xy = zero
-    E2xz = zero
-    E2yy = zero
-    E2yz = zero
-    E2zz = zero
+    ux = zero
+    uy = zero
+    uz = zero
+    Vxx = zero
+    Vxy = zero
+    Vxz = zero
+    Vyy = zero
+    Vyz = zero
+    Vzz = zero
+    # k G of the row before.
+    H0 = zero
+    H1 = zero
+    H2 = zero
+    H3 = zero
+    H4 = zero
+    H5 = zero
+    H6 = zero
+    H7 = zero
+    H8 = zero
     r = r0 + (count - 1) * stride
     xx = arena.row[r, col.POSITION]
     xy = arena.row[r, col.POSITION + 1]
@@ -211,27 +188,15 @@ def eliminate(
         kz = arena.scratch[m, K_ + 2] * w
         chord = arena.scratch[m, CHORD_]
         before = arena.scratch[m - stride, CHORD_]
-        g0x = arena.scratch[m, G_]
-        g0y = arena.scratch[m, G_ + 1]
-        g0z = arena.scratch[m, G_ + 2]
-        a0x = arena.scratch[m, H_] + kx * chord
-        a0y = arena.scratch[m, H_ + 1] + ky * chord
-        a0z = arena.scratch[m, H_ + 2] + kz * chord
-        cx = kx * before
-        cy = ky * before
-        cz = kz * before
-        bx = f0x - g0x + a0x
-        by = f0y - g0y + a0y
-        bz = f0z - g0z + a0z
-        f0x = f1x + 2.0 * g0x + cx
-        f0y = f1y + 2.0 * g0y + cy
-        f0z = f1z + 2.0 * g0z + cz
-        f1x = f2x - g0x - a0x
-        f1y = f2y - g0y - a0y
-        f1z = f2z - g0z - a0z
-        f2x = -cx
-        f2y = -cy
-        f2z = -cz
+        gx = arena.scratch[m, G_]
+        gy = arena.scratch[m, G_ + 1]
+        gz = arena.scratch[m, G_ + 2]
+        ax = arena.scratch[m, H_] + kx * chord
+        ay = arena.scratch[m, H_ + 1] + ky * chord
+        az = arena.scratch[m, H_ + 2] + kz * chord
+        kx = kx * before
+        ky = ky * before
+        kz = kz * before
         # The segment towards the root.
         lx = arena.row[r - stride, col.POSITION]
         ly = arena.row[r - stride, col.POSITION + 1]
@@ -241,70 +206,53 @@ def eliminate(
         )
         # Inertia, drag, hold; half a point's mass at the tip.
         mass = 0.5 if i == count - 1 else 1.0
-        k0 = arena.row[r - stride, col.BEND] * stiffen
-        diagonal = (inertia + damp + hold) * mass + 4.0 * k1 + k0 + k2
-        bx = bx + px - qx + (arena.row[r, col.VELOCITY] * rate + fx) * mass
-        by = by + py - qy + (arena.row[r, col.VELOCITY + 1] * rate + fy) * mass
-        bz = bz + pz - qz + (arena.row[r, col.VELOCITY + 2] * rate + fz) * mass
-        if hold > 0.0:
-            gx, gy, gz = rotate(
-                turn,
-                arena.row[r, col.REST],
-                arena.row[r, col.REST + 1],
-                arena.row[r, col.REST + 2],
-            )
-            pull = hold * mass
-            bx = bx + pull * (gx + moved[0] - xx)
-            by = by + pull * (gy + moved[1] - xy)
-            bz = bz + pull * (gz + moved[2] - xz)
-        # A point that touches something and is pressed against it stays on it: what contact would
-        # only undo.
+        rx = arena.row[r, col.REST]
+        ry = arena.row[r, col.REST + 1]
+        rz = arena.row[r, col.REST + 2]
+        ox = held[0, 0] * rx + held[0, 1] * ry + held[0, 2] * rz - hold * xx + fx
+        oy = held[1, 0] * rx + held[1, 1] * ry + held[1, 2] * rz - hold * xy + fy
+        oz = held[2, 0] * rx + held[2, 1] * ry + held[2, 2] * rz - hold * xz + fz
+        bx = bx - gx + ax - qx + (arena.row[r, col.VELOCITY] * rate + ox) * mass
+        by = by - gy + ay - qy + (arena.row[r, col.VELOCITY + 1] * rate + oy) * mass
+        bz = bz - gz + az - qz + (arena.row[r, col.VELOCITY + 2] * rate + oz) * mass
+        # A point that touches something and is pressed against it stays on it: what contact
+        # would only undo.
         tx = arena.row[r, col.TOUCH]
         ty = arena.row[r, col.TOUCH + 1]
         tz = arena.row[r, col.TOUCH + 2]
-        held = ti.select(bx * tx + by * ty + bz * tz < 0.0, CONTACT, 0.0)
-        carried = held * arena.row[r, col.CARRIED]
+        press = ti.select(bx * tx + by * ty + bz * tz < 0.0, CONTACT, 0.0)
+        carried = press * arena.row[r, col.CARRIED]
         bx = bx + carried * tx
         by = by + carried * ty
         bz = bz + carried * tz
-        hx = held * tx
-        hy = held * ty
+        hx = press * tx
+        hy = press * ty
         arena.scratch[s, 0] = xx
         arena.scratch[s, 1] = xy
         arena.scratch[s, 2] = xz
         xx = lx
         xy = ly
         xz = lz
-        # D = A - W^T G - k^2 D^-1 of the two rows before.
-        Dxx = diagonal + hx * tx + Pxx + Qxx - k2 * E2xx - (W0 * G0 + W3 * G3 + W6 * G6)
-        Dxy = hx * ty + Pxy + Qxy - k2 * E2xy - (W0 * G1 + W3 * G4 + W6 * G7)
-        Dxz = hx * tz + Pxz + Qxz - k2 * E2xz - (W0 * G2 + W3 * G5 + W6 * G8)
-        Dyy = diagonal + hy * ty + Pyy + Qyy - k2 * E2yy - (W1 * G1 + W4 * G4 + W7 * G7)
-        Dyz = hy * tz + Pyz + Qyz - k2 * E2yz - (W1 * G2 + W4 * G5 + W7 * G8)
-        Dzz = diagonal + held * tz * tz + Pzz + Qzz - k2 * E2zz - (W2 * G2 + W5 * G5 + W8 * G8)
-        bx = bx - k2 * y2x - (G0 * b1x + G3 * b1y + G6 * b1z)
-        by = by - k2 * y2y - (G1 * b1x + G4 * b1y + G7 * b1z)
-        bz = bz - k2 * y2z - (G2 * b1x + G5 * b1y + G8 * b1z)
-        Ixx, Ixy, Ixz, Iyy, Iyz, Izz = inverse_symmetric(Dxx, Dxy, Dxz, Dyy, Dyz, Dzz)
+        k0 = arena.row[r - stride, col.BEND] * stiffen
+        diagonal = inertia * mass + 4.0 * k1 + k0
+        Ixx, Ixy, Ixz, Iyy, Iyz, Izz = inverse_symmetric(
+            Dxx + diagonal + hx * tx + Qxx,
+            Dxy + hx * ty + Qxy,
+            Dxz + hx * tz + Qxz,
+            Dyy + diagonal + hy * ty + Qyy,
+            Dyz + hy * tz + Qyz,
+            Dzz + diagonal + press * tz * tz + Qzz,
+        )
         cross = -2.0 * (k0 + k1)
-        N0 = cross - Qxx - k1 * G0
-        N1 = -Qxy - k1 * G3
-        N2 = -Qxz - k1 * G6
-        N3 = -Qxy - k1 * G1
-        N4 = cross - Qyy - k1 * G4
-        N5 = -Qyz - k1 * G7
-        N6 = -Qxz - k1 * G2
-        N7 = -Qyz - k1 * G5
-        N8 = cross - Qzz - k1 * G8
-        W0 = N0
-        W1 = N1
-        W2 = N2
-        W3 = N3
-        W4 = N4
-        W5 = N5
-        W6 = N6
-        W7 = N7
-        W8 = N8
+        W0 = cross - Qxx - H0
+        W1 = -Qxy - H3
+        W2 = -Qxz - H6
+        W3 = -Qxy - H1
+        W4 = cross - Qyy - H4
+        W5 = -Qyz - H7
+        W6 = -Qxz - H2
+        W7 = -Qyz - H5
+        W8 = cross - Qzz - H8
         G0 = Ixx * W0 + Ixy * W3 + Ixz * W6
         G1 = Ixx * W1 + Ixy * W4 + Ixz * W7
         G2 = Ixx * W2 + Ixy * W5 + Ixz * W8
@@ -314,30 +262,18 @@ def eliminate(
         G6 = Ixz * W0 + Iyz * W3 + Izz * W6
         G7 = Ixz * W1 + Iyz * W4 + Izz * W7
         G8 = Ixz * W2 + Iyz * W5 + Izz * W8
-        E2xx = E1xx
-        E2xy = E1xy
-        E2xz = E1xz
-        E2yy = E1yy
-        E2yz = E1yz
-        E2zz = E1zz
-        E1xx = k0 * Ixx
-        E1xy = k0 * Ixy
-        E1xz = k0 * Ixz
-        E1yy = k0 * Iyy
-        E1yz = k0 * Iyz
-        E1zz = k0 * Izz
-        y2x = y1x
-        y2y = y1y
-        y2z = y1z
-        y1x = Ixx * bx + Ixy * by + Ixz * bz
-        y1y = Ixy * bx + Iyy * by + Iyz * bz
-        y1z = Ixz * bx + Iyz * by + Izz * bz
-        b1x = bx
-        b1y = by
-        b1z = bz
-        arena.scratch[s, Y_] = y1x
-        arena.scratch[s, Y_ + 1] = y1y
-        arena.scratch[s, Y_ + 2] = y1z
+        yx = Ixx * bx + Ixy * by + Ixz * bz
+        yy = Ixy * bx + Iyy * by + Iyz * bz
+        yz = Ixz * bx + Iyz * by + Izz * bz
+        Ixx = k0 * Ixx
+        Ixy = k0 * Ixy
+        Ixz = k0 * Ixz
+        Iyy = k0 * Iyy
+        Iyz = k0 * Iyz
+        Izz = k0 * Izz
+        arena.scratch[s, Y_] = yx
+        arena.scratch[s, Y_ + 1] = yy
+        arena.scratch[s, Y_ + 2] = yz
         arena.scratch[s, GAIN_] = G0
         arena.scratch[s, GAIN_ + 1] = G1
         arena.scratch[s, GAIN_ + 2] = G2
@@ -347,22 +283,49 @@ def eliminate(
         arena.scratch[s, GAIN_ + 6] = G6
         arena.scratch[s, GAIN_ + 7] = G7
         arena.scratch[s, GAIN_ + 8] = G8
-        arena.scratch[s, E_] = E1xx
-        arena.scratch[s, E_ + 1] = E1xy
-        arena.scratch[s, E_ + 2] = E1xz
-        arena.scratch[s, E_ + 3] = E1yy
-        arena.scratch[s, E_ + 4] = E1yz
-        arena.scratch[s, E_ + 5] = E1zz
-        px = qx
-        py = qy
-        pz = qz
-        Pxx = Qxx
-        Pxy = Qxy
-        Pxz = Qxz
-        Pyy = Qyy
-        Pyz = Qyz
-        Pzz = Qzz
-        k2 = k1
+        arena.scratch[s, E_] = Ixx
+        arena.scratch[s, E_ + 1] = Ixy
+        arena.scratch[s, E_ + 2] = Ixz
+        arena.scratch[s, E_ + 3] = Iyy
+        arena.scratch[s, E_ + 4] = Iyz
+        arena.scratch[s, E_ + 5] = Izz
+        # For row i - 1: D = A - W^T G - k^2 D^-1 of the two rows before, and b alike.
+        cx = G0 * bx + G3 * by + G6 * bz
+        cy = G1 * bx + G4 * by + G7 * bz
+        cz = G2 * bx + G5 * by + G8 * bz
+        bx = f1x + 2.0 * gx + kx + qx - ux - cx
+        by = f1y + 2.0 * gy + ky + qy - uy - cy
+        bz = f1z + 2.0 * gz + kz + qz - uz - cz
+        f1x = f2x - gx - ax
+        f1y = f2y - gy - ay
+        f1z = f2z - gz - az
+        f2x = -kx
+        f2y = -ky
+        f2z = -kz
+        ux = k0 * yx
+        uy = k0 * yy
+        uz = k0 * yz
+        Dxx = k1 + Qxx - Vxx - (W0 * G0 + W3 * G3 + W6 * G6)
+        Dxy = Qxy - Vxy - (W0 * G1 + W3 * G4 + W6 * G7)
+        Dxz = Qxz - Vxz - (W0 * G2 + W3 * G5 + W6 * G8)
+        Dyy = k1 + Qyy - Vyy - (W1 * G1 + W4 * G4 + W7 * G7)
+        Dyz = Qyz - Vyz - (W1 * G2 + W4 * G5 + W7 * G8)
+        Dzz = k1 + Qzz - Vzz - (W2 * G2 + W5 * G5 + W8 * G8)
+        Vxx = k0 * Ixx
+        Vxy = k0 * Ixy
+        Vxz = k0 * Ixz
+        Vyy = k0 * Iyy
+        Vyz = k0 * Iyz
+        Vzz = k0 * Izz
+        H0 = k0 * G0
+        H1 = k0 * G1
+        H2 = k0 * G2
+        H3 = k0 * G3
+        H4 = k0 * G4
+        H5 = k0 * G5
+        H6 = k0 * G6
+        H7 = k0 * G7
+        H8 = k0 * G8
         k1 = k0
 
 
