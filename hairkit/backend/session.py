@@ -10,6 +10,7 @@ from typing import Any
 
 import taichi
 
+from hairkit.backend.frontend import quicken
 from hairkit.backend.probe import check_backend_name, choose_backend, require_backend
 from hairkit.errors import SessionError
 from hairkit.paths import cache_dir
@@ -113,6 +114,7 @@ def open_session(
     cache = os.path.join(cache_dir(), f"taichi-{importlib.metadata.version('taichi')}")
     os.makedirs(cache, exist_ok=True)
     # Taichi prints which arch it starts on, straight to standard output.
+    quicken()
     ti: Any = taichi
     with contextlib.redirect_stdout(io.StringIO()):
         ti.init(

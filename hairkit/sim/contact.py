@@ -189,7 +189,7 @@ def push_out(
         arena: The fields.
         contacts: One row for each collider of each hair.
         row: The collider's row.
-        first: Whether this is the tick's first contact, 1 or 0.
+        first: Whether this is the tick's first contact.
         before: Where the tick began, as a fraction of the step.
         alpha: Where it ends.
         s0: The block's first scratch row.
@@ -349,7 +349,7 @@ def _near(first, radius, turn, moved, turn0, moved0, px, py, pz, wx, wy, wz, kx,
     """
     lx, ly, lz = rotate_back(turn, px - moved[0], py - moved[1], pz - moved[2])
     gone = ti.sqrt((lx - kx) ** 2 + (ly - ky) ** 2 + (lz - kz) ** 2)
-    if first > 0:
+    if first:
         ox, oy, oz = rotate_back(turn0, wx - moved0[0], wy - moved0[1], wz - moved0[2])
         gone = ti.sqrt((ox - kx) ** 2 + (oy - ky) ** 2 + (oz - kz) ** 2)
         gone = gone + ti.sqrt((lx - ox) ** 2 + (ly - oy) ** 2 + (lz - oz) ** 2)
@@ -385,7 +385,7 @@ def _grid_depth(
     sx = lx
     sy = ly
     sz = lz
-    if first > 0:
+    if first:
         sx, sy, sz = rotate_back(turn0, wx - moved0[0], wy - moved0[1], wz - moved0[2])
     d, mx, my, mz = grid_distance(arena.grid_value, contacts, row, sx, sy, sz)
     depth = radius - (d + mx * (lx - sx) + my * (ly - sy) + mz * (lz - sz))

@@ -91,28 +91,29 @@ def advance(
                 before = alpha - each
                 if trial:
                     before = first + (tick - 1) * each
-                for c in range(contact_first, contact_first + contact_count):
-                    push_out(arena, contacts, c, 1, before, alpha, s0, r0, count, radius)
-                for round_ in range(rounds):
-                    left = eliminate_lengths(
-                        arena,
-                        s0,
-                        r0,
-                        count,
-                        numbers[hair, col.STRAIN_LOW],
-                        numbers[hair, col.STRAIN_HIGH],
-                    )
-                    if round_ > 0 and left <= 0.0:
-                        break
-                    substitute_lengths(arena, s0, r0, count)
+                # Contact first, then rounds of length solve and contact; one call of each, since a
+                # call is the function's code once more.
+                for round_ in range(rounds + 1):
+                    if round_ > 0:
+                        left = eliminate_lengths(
+                            arena,
+                            s0,
+                            r0,
+                            count,
+                            numbers[hair, col.STRAIN_LOW],
+                            numbers[hair, col.STRAIN_HIGH],
+                        )
+                        if round_ > 1 and left <= 0.0:
+                            break
+                        substitute_lengths(arena, s0, r0, count)
                     # Hair settles its thickness away from a surface. Where that and the lengths do
                     # not go together (pinched, or round something sharp) it may come closer, but
                     # never inside.
                     out = radius
-                    if round_ > 1:
+                    if round_ > 2:
                         out = 0.25 * radius
                     for c in range(contact_first, contact_first + contact_count):
-                        push_out(arena, contacts, c, 0, before, alpha, s0, r0, count, out)
+                        push_out(arena, contacts, c, round_ == 0, before, alpha, s0, r0, count, out)
                 finish(arena, turn, moved, b, hair, h, s0, r0, count, trial, tick == total - 1)
 
 
