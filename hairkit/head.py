@@ -514,7 +514,7 @@ def _solids(
     body = DistanceGrid.from_mesh(vertices, faces, cell=BODY_CELL, bounds=(low, high))
     # The turning solid ends high in the neck: what reached farther down would swing about like a
     # stick and pinch hair between itself and the back.
-    low_cut = marks.cut_high + 0.2 * (marks.cut_low - marks.cut_high)
+    low_cut = marks.cut_high + 0.35 * (marks.cut_low - marks.cut_high)
     return _cut(head, marks, low_cut, -1.0), _cut(body, marks, marks.cut_high, 1.0)
 
 
