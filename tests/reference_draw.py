@@ -13,8 +13,9 @@ from hairkit.draw import scatter as t
 class StillWorld:
     """A world that does not move: guides as they are given, in an arena of the real layout."""
 
-    def __init__(self, capacity: int = 2**13) -> None:
+    def __init__(self, session: Any, capacity: int = 2**13) -> None:
         """Allocate an empty arena."""
+        self.session = session
         self.arena = SimpleNamespace(
             guide_point=ti.Vector.field(3, ti.f32, shape=capacity),
             guide_start=ti.field(ti.i32, shape=capacity // 4),

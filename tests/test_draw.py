@@ -28,8 +28,7 @@ pytestmark = pytest.mark.render
 @pytest.fixture(scope="module", params=BACKENDS)
 def stage(request: pytest.FixtureRequest) -> tuple[StillWorld, Renderer]:
     """Open a backend with one world and renderer for all tests, since each would compile anew."""
-    open_session(request.param)
-    world = StillWorld()
+    world = StillWorld(open_session(request.param))
     return world, Renderer(world)
 
 

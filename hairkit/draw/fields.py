@@ -42,6 +42,9 @@ class Fields:
     component.
     """
 
+    owner: Any = None
+    """The renderer whose heads lie in them; another one lays its own out anew."""
+
     def __init__(self) -> None:
         """Start with nothing allocated."""
         self._rows: dict[str, int] = {}
@@ -85,3 +88,8 @@ class Fields:
     def __getattr__(self, name: str) -> Any:
         """Say which field has not been allocated."""
         raise AttributeError(f"drawing field {name!r} has not been allocated")
+
+
+def shared_fields(session: Any) -> Fields:
+    """Return the session's drawing fields, the same for all its worlds: kernels compile once."""
+    return session.shared.setdefault("drawing", Fields())

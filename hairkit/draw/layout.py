@@ -69,6 +69,10 @@ class Layout:
         self._scattered: dict[tuple[int, int], tuple[Any, Scatter]] = {}
         self._baked: dict[int, tuple[Any, Any]] = {}
 
+    def forget(self) -> None:
+        """Lay everything out anew at the next update: another world has used the fields."""
+        self._signature = ()
+
     def update(self, hairs: list[Any], detail: float) -> None:
         """Put what does not move into fields, unless it is there already.
 

@@ -11,7 +11,7 @@ from hairkit.draw import expand as e
 from hairkit.draw import shade as s
 from hairkit.draw.camera import Camera, Light
 from hairkit.draw.expand import carry_frames, expand
-from hairkit.draw.fields import Fields
+from hairkit.draw.fields import shared_fields
 from hairkit.draw.layout import Layout, Slot, linear
 from hairkit.draw.raster import (
     TILE,
@@ -50,11 +50,17 @@ class Renderer:
             world: The `World`; what is read of it is `hairs`, `arena` and `present()`.
         """
         self._world = world
-        self._fields = Fields()
+        self._fields = shared_fields(world.session)
         self._layout = Layout(self._fields)
         self._fields.ensure("changed", 2)
         self._plain = self._find_plain()
         self._drawn = 0
+
+    def _claim(self) -> None:
+        """Take the session's fields over from the world that drew last."""
+        if self._fields.owner is not self:
+            self._fields.owner = self
+            self._layout.forget()
 
     def drawn_hairs(self) -> int:
         """Return how many hairs the last picture drew."""
@@ -91,6 +97,7 @@ class Renderer:
             HairkitError: A size, the detail or the background is out of range.
         """
         _check(width, height, background, detail, samples)
+        self._claim()
         self._layout.update(list(self._world.hairs), detail)
         fields, slots = self._fields, self._layout.slots
         origin = np.asarray(camera.target, dtype=np.float64)
@@ -158,6 +165,7 @@ class Renderer:
         Returns:
             Points root to tip [m], shape (hairs, points, 3), guide by guide.
         """
+        self._claim()
         self._layout.update(list(self._world.hairs), 1.0)
         index = next((i for i, slot in enumerate(self._layout.slots) if slot.hair is hair), None)
         if index is None:
