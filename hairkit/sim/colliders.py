@@ -104,7 +104,8 @@ def lay_contacts(
     at = 0
     for hair, count in zip(hairs, per, strict=True):
         hair.contact_rows = (at, count)
-        numbers[hair.index, col.CONTACT_FIRST] = at
+        # Contacts lie below the hair's rows in the table that travels.
+        numbers[hair.index, col.CONTACT_FIRST] = len(numbers) + at
         numbers[hair.index, col.CONTACT_COUNT] = count
         for collider in colliders:
             table[at, :10] = collider.row()

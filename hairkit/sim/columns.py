@@ -54,9 +54,13 @@ RESET = 40
 """1 where the hair goes back to its rest pose before this step."""
 AIR = 41
 """Air drag a unit mass, which wind pulls with [1/s]."""
-HAIR_COLUMNS = 42
+ACTIVE_COUNT = 42
+"""In row 0 only: blocks to move."""
+CHUNK_BLOCKS = 43
+"""In row 0 only: blocks in each part of the launch."""
+HAIR_COLUMNS = 44
 
-# One row for each collider of each hair.
+# One row for each collider of each hair, below the hair's rows.
 KIND = 0
 """Which shape, one of the codes below."""
 SHAPE = 1

@@ -245,8 +245,9 @@ class Hair:
 
     def far(self) -> bool:
         """Return whether the head has left its hair's origin behind."""
-        gap = self._next_head[:3, 3] - self.origin
-        return float(np.abs(gap).max()) > REBASE_M
+        x, y, z = self._next_head[:3, 3].tolist()
+        a, b, c = self.origin.tolist()
+        return max(abs(x - a), abs(y - b), abs(z - c)) > REBASE_M
 
     def _ease(self, dt: float) -> None:
         """Move towards the freedom hold and motion ask for: at once when fresh, else smoothly."""

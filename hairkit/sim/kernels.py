@@ -18,16 +18,13 @@ from hairkit.sim.rod import pose_between
 @ti.kernel
 def advance(
     # counts
-    active_count: ti.i32,
     chunk_count: ti.i32,
-    chunk_blocks: ti.i32,
     serial: ti.template(),
     # model and state
     arena: ti.template(),
     # control
     active: ti.types.ndarray(dtype=ti.i32, ndim=1),
     numbers: ti.types.ndarray(dtype=ti.f32, ndim=2),
-    contacts: ti.types.ndarray(dtype=ti.f32, ndim=2),
 ):
     """Move every active block through a step: whole ticks, then a trial tick to its end.
 
@@ -36,18 +33,17 @@ def advance(
     who calls how often.
 
     Args:
-        active_count: How many blocks of ``active`` to move.
         chunk_count: Parts of the launch; a chunk's blocks share scratch rows on the CPU.
-        chunk_blocks: Blocks in a chunk.
         serial: Whether chunks run in the calling thread, compiled in.
         arena: The fields.
-        active: Block numbers, shape (at least active_count,).
-        numbers: One row a hair, see ``columns``, shape (hairs, HAIR_COLUMNS).
-        contacts: One row for each collider of each hair, shape (rows, CONTACT_COLUMNS).
+        active: Blocks to move, shape (at least as many,).
+        numbers: One row a hair, then one for each collider of each hair; see ``columns``.
     """
     ti.loop_config(serialize=serial)
     for chunk in range(chunk_count):
-        for q in range(chunk * chunk_blocks, ti.min((chunk + 1) * chunk_blocks, active_count)):
+        each_blocks = ti.cast(numbers[0, col.CHUNK_BLOCKS], ti.i32)
+        last = ti.min((chunk + 1) * each_blocks, ti.cast(numbers[0, col.ACTIVE_COUNT], ti.i32))
+        for q in range(chunk * each_blocks, last):
             b = active[q]
             r0 = arena.block_row[b]
             s0 = r0
@@ -113,7 +109,7 @@ def advance(
                     if round_ > 2:
                         out = 0.25 * radius
                     for c in range(contact_first, contact_first + contact_count):
-                        push_out(arena, contacts, c, round_ == 0, before, alpha, s0, r0, count, out)
+                        push_out(arena, numbers, c, round_ == 0, before, alpha, s0, r0, count, out)
                 finish(arena, turn, moved, b, hair, h, s0, r0, count, trial, tick == total - 1)
 
 

@@ -86,8 +86,7 @@ class World:
         self._gravity = np.array(GRAVITY)
         self._air_changed = True
         shared_arena(self.session, max_points)
-        self._numbers = np.zeros((16, col.HAIR_COLUMNS), np.float32)
-        self._contacts = np.zeros((1, col.CONTACT_COLUMNS), np.float32)
+        self._lay_table(np.zeros((16, col.HAIR_COLUMNS), np.float32), np.zeros((1, 1)))
         self._active: Any = None
         self._active_count = 0
         self._resets_before = 0
@@ -353,7 +352,7 @@ class World:
             hair.strand_count,
             hair.strand_first,
             hair._rows["point"],
-            self._numbers,
+            self._table,
             self.arena,
             points,
         )
@@ -363,7 +362,7 @@ class World:
         """Fill the arena's ``guide_point`` for drawing, on the device."""
         self.session.check()
         for hair in self.hairs:
-            kernels.present(hair.strand_count, hair.strand_first, self._numbers, self.arena)
+            kernels.present(hair.strand_count, hair.strand_first, self._table, self.arena)
 
     def render(self, camera: Any, *, width: int = 960, height: int = 720, **options: Any) -> Any:
         """Draw the world as it is now.
@@ -442,7 +441,8 @@ class World:
         if hair.index >= len(self._numbers):
             wider = np.zeros((2 * (hair.index + 1), col.HAIR_COLUMNS), np.float32)
             wider[: len(self._numbers)] = self._numbers
-            self._numbers = wider
+            self._lay_table(wider, self._contacts)
+            self._contacts_changed = True
         style = hair.groom.style
         low, high = style.stretch_limits()
         row = self._numbers[hair.index]
@@ -493,7 +493,8 @@ class World:
         """Bring the tables of contacts and of active blocks up to date."""
         if self._contacts_changed:
             self._contacts_changed = False
-            self._contacts = lay_contacts(self.hairs, self.colliders, self._numbers)
+            contacts = lay_contacts(self.hairs, self.colliders, self._numbers)
+            self._lay_table(self._numbers, contacts)
         moved = [(i, c) for i, c in enumerate(self.colliders) if c.moved]
         for hair in self.hairs:
             first = hair.contact_rows[0]
@@ -516,6 +517,15 @@ class World:
             self._wake()
         if self.active_changed:
             self._list_active()
+
+    def _lay_table(self, numbers: NDArray[Any], contacts: NDArray[Any]) -> None:
+        """Put hair's rows and, below them, contacts' rows into one array: one argument a launch."""
+        split = len(numbers)
+        self._table = np.zeros((split + len(contacts), col.HAIR_COLUMNS), np.float32)
+        self._table[:split] = numbers
+        self._table[split:, : contacts.shape[1]] = contacts
+        self._numbers = self._table[:split]
+        self._contacts = self._table[split:]
 
     def _list_active(self) -> None:
         self.active_changed = False
@@ -551,7 +561,9 @@ class World:
             chunks = 1 if serial or count < SMALL_BLOCKS else min(arena.chunks, count)
             each = -(-count // chunks)
         before = time.perf_counter()
-        kernels.advance(count, chunks, each, serial, arena, active, self._numbers, self._contacts)
+        self._table[0, col.ACTIVE_COUNT] = count
+        self._table[0, col.CHUNK_BLOCKS] = each
+        kernels.advance(chunks, serial, arena, active, self._table)
         key = ("advance", id(arena), serial)
         seen = self.session.shared.setdefault("launched", set())
         if key not in seen:
