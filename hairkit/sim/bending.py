@@ -25,9 +25,31 @@ CONTACT = 1e7
 
 
 @ti.func
-def bend(arena: ti.template(), turn, b, s0, r0, count):
-    """Root to tip: carry the frame along; leave each triple's force and torque in scratch."""
+def bend(arena: ti.template(), turn, b, s0, r0, count, damping, spin):
+    """Root to tip: carry the frame along; leave each triple's force and torque in scratch.
+
+    Args:
+        arena: The fields.
+        turn: The head's rotation.
+        b: The block.
+        s0: Its first scratch row.
+        r0: Its first row.
+        count: Points of its strands.
+        damping: Internal damping over the tick's length: it resists the rate of the bend as the
+            head sees it, so neither riding nor turning along with the head is damped.
+        spin: How the head turned during the tick, its rotation less the identity.
+    """
     stride = ti.static(arena.stride)
+    # Everything goes along with point 1 first: the linear system then sees how the strand moves
+    # beside its root, not that root and strand move.
+    one = s0 + stride
+    wx = arena.row[r0 + stride, col.POSITION] - arena.scratch[one, 0]
+    wy = arena.row[r0 + stride, col.POSITION + 1] - arena.scratch[one, 1]
+    wz = arena.row[r0 + stride, col.POSITION + 2] - arena.scratch[one, 2]
+    # What the head's turn, which is made already, has put into the first triple.
+    sx = arena.row[r0, col.POSITION] - arena.scratch[s0, 0] - wx
+    sy = arena.row[r0, col.POSITION + 1] - arena.scratch[s0, 1] - wy
+    sz = arena.row[r0, col.POSITION + 2] - arena.scratch[s0, 2] - wz
     x0 = arena.row[r0, col.POSITION]
     y0 = arena.row[r0, col.POSITION + 1]
     z0 = arena.row[r0, col.POSITION + 2]
@@ -43,6 +65,7 @@ def bend(arena: ti.template(), turn, b, s0, r0, count):
     uy = uy * inverse
     uz = uz * inverse
     arena.scratch[s0, CHORD_] = inverse
+    zero = x0 * 0.0
     nx, ny, nz = rotate(turn, arena.frame[b, 0], arena.frame[b, 1], arena.frame[b, 2])
     for i in range(1, count - 1):
         r = r0 + i * stride
@@ -50,6 +73,15 @@ def bend(arena: ti.template(), turn, b, s0, r0, count):
         x2 = arena.row[r + stride, col.POSITION]
         y2 = arena.row[r + stride, col.POSITION + 1]
         z2 = arena.row[r + stride, col.POSITION + 2]
+        arena.scratch[s + stride, 0] = x2
+        arena.scratch[s + stride, 1] = y2
+        arena.scratch[s + stride, 2] = z2
+        x2 = x2 + wx
+        y2 = y2 + wy
+        z2 = z2 + wz
+        arena.row[r + stride, col.POSITION] = x2
+        arena.row[r + stride, col.POSITION + 1] = y2
+        arena.row[r + stride, col.POSITION + 2] = z2
         vx = x2 - x0
         vy = y2 - y0
         vz = z2 - z0
@@ -89,9 +121,15 @@ def bend(arena: ti.template(), turn, b, s0, r0, count):
         gn = gx * nx + gy * ny + gz * nz
         gb = gx * bx + gy * by + gz * bz
         gu = gx * ux + gy * uy + gz * uz
-        arena.scratch[s, G_] = gx
-        arena.scratch[s, G_ + 1] = gy
-        arena.scratch[s, G_ + 2] = gz
+        # How the rest curvature would turn with the head: that is no bending to be damped.
+        ox, oy, oz = rotate(spin, rx, ry, rz)
+        resist = stiff * damping
+        arena.scratch[s, G_] = gx + resist * (sx - ox)
+        arena.scratch[s, G_ + 1] = gy + resist * (sy - oy)
+        arena.scratch[s, G_ + 2] = gz + resist * (sz - oz)
+        sx = zero
+        sy = zero
+        sz = zero
         arena.scratch[s, H_] = (k2 * gx - gu * rx) * chord
         arena.scratch[s, H_ + 1] = (k2 * gy - gu * ry) * chord
         arena.scratch[s, H_ + 2] = (k2 * gz - gu * rz) * chord
@@ -114,23 +152,30 @@ def eliminate(
 ):
     """Tip to root: assemble each point's row of the implicit system and eliminate it.
 
-    Unknown is the displacement from where the tick began. Row i couples to i - 1 by W and to
-    i - 2 by the bending stiffness k at i - 1. Kept for the way back: y = D^-1 b, G = D^-1 W,
-    E = k D^-1. Carried along is only what the next rows need, already summed up: few values
-    stay in registers.
+    Unknown is the displacement from where the tick began, moved along with point 1. Row i couples
+    to i - 1 by W and to i - 2 by the bending stiffness k at i - 1. Kept for the way back: y = D^-1
+    b, G = D^-1 W, E = k D^-1. Carried along is only what the next rows need, already summed up: few
+    values stay in registers.
     """
     stride = ti.static(arena.stride)
     hold = numbers[hair, col.HOLD]
     stretch = numbers[hair, col.STRETCH]
     drag = numbers[hair, col.DRAG]
-    air = numbers[hair, col.AIR]
     rate = 1.0 / h
     inertia = rate * rate + drag * rate + hold
     # Internal damping: bending resists its own rate, which only the matrix sees; sag does not.
     stiffen = 1.0 + numbers[hair, col.BEND_DAMPING] * rate
-    fx = numbers[hair, col.GRAVITY] + air * wind[0] + hold * moved[0]
-    fy = numbers[hair, col.GRAVITY + 1] + air * wind[1] + hold * moved[1]
-    fz = numbers[hair, col.GRAVITY + 2] + air * wind[2] + hold * moved[2]
+    fx = numbers[hair, col.GRAVITY] + drag * wind[0] + hold * moved[0]
+    fy = numbers[hair, col.GRAVITY + 1] + drag * wind[1] + hold * moved[1]
+    fz = numbers[hair, col.GRAVITY + 2] + drag * wind[2] + hold * moved[2]
+    wx = arena.row[r0 + stride, col.POSITION] - arena.scratch[s0 + stride, 0]
+    wy = arena.row[r0 + stride, col.POSITION + 1] - arena.scratch[s0 + stride, 1]
+    wz = arena.row[r0 + stride, col.POSITION + 2] - arena.scratch[s0 + stride, 2]
+    # Inertia and drag do not go along.
+    along = (rate + drag) * rate
+    ex = fx - along * wx
+    ey = fy - along * wy
+    ez = fz - along * wz
     held = hold * turn
     zero = arena.row[r0, 0] * 0.0
     torque = zero
@@ -209,9 +254,9 @@ def eliminate(
         rx = arena.row[r, col.REST]
         ry = arena.row[r, col.REST + 1]
         rz = arena.row[r, col.REST + 2]
-        ox = held[0, 0] * rx + held[0, 1] * ry + held[0, 2] * rz - hold * xx + fx
-        oy = held[1, 0] * rx + held[1, 1] * ry + held[1, 2] * rz - hold * xy + fy
-        oz = held[2, 0] * rx + held[2, 1] * ry + held[2, 2] * rz - hold * xz + fz
+        ox = held[0, 0] * rx + held[0, 1] * ry + held[0, 2] * rz - hold * xx + ex
+        oy = held[1, 0] * rx + held[1, 1] * ry + held[1, 2] * rz - hold * xy + ey
+        oz = held[2, 0] * rx + held[2, 1] * ry + held[2, 2] * rz - hold * xz + ez
         bx = bx - gx + ax - qx + (arena.row[r, col.VELOCITY] * rate + ox) * mass
         by = by - gy + ay - qy + (arena.row[r, col.VELOCITY + 1] * rate + oy) * mass
         bz = bz - gz + az - qz + (arena.row[r, col.VELOCITY + 2] * rate + oz) * mass
@@ -221,15 +266,12 @@ def eliminate(
         ty = arena.row[r, col.TOUCH + 1]
         tz = arena.row[r, col.TOUCH + 2]
         press = ti.select(bx * tx + by * ty + bz * tz < 0.0, CONTACT, 0.0)
-        carried = press * arena.row[r, col.CARRIED]
+        carried = press * (arena.row[r, col.CARRIED] - wx * tx - wy * ty - wz * tz)
         bx = bx + carried * tx
         by = by + carried * ty
         bz = bz + carried * tz
         hx = press * tx
         hy = press * ty
-        arena.scratch[s, 0] = xx
-        arena.scratch[s, 1] = xy
-        arena.scratch[s, 2] = xz
         xx = lx
         xy = ly
         xz = lz
@@ -379,9 +421,9 @@ def substitute(arena: ti.template(), s0, r0, count, tether):
         d1y = dy
         d1z = dz
         reach = reach + arena.row[r - stride, col.LENGTH] * tether
-        wx = arena.scratch[s, 0] + dx - hx
-        wy = arena.scratch[s, 1] + dy - hy
-        wz = arena.scratch[s, 2] + dz - hz
+        wx = arena.row[r, col.POSITION] + dx - hx
+        wy = arena.row[r, col.POSITION + 1] + dy - hy
+        wz = arena.row[r, col.POSITION + 2] + dz - hz
         f = ti.min(reach / (ti.sqrt(wx * wx + wy * wy + wz * wz) + 1e-9), 1.0)
         arena.row[r, col.POSITION] = hx + wx * f
         arena.row[r, col.POSITION + 1] = hy + wy * f

@@ -29,7 +29,7 @@ ALPHA_TICK = 27
 HOLD = 28
 """Spring to the rest pose a unit mass [1/s^2]."""
 DRAG = 29
-"""All drag a unit mass, the air's and the style's damping [1/s]."""
+"""Drag a unit mass, of the air and the style's damping, both relative to the wind [1/s]."""
 STRETCH = 30
 """Spring along a segment a unit mass [1/s^2]."""
 STRAIN_LOW = 31
@@ -52,13 +52,11 @@ SOLID = 39
 """1 where the hair turns rigidly with the head and is not simulated."""
 RESET = 40
 """1 where the hair goes back to its rest pose before this step."""
-AIR = 41
-"""Air drag a unit mass, which wind pulls with [1/s]."""
-ACTIVE_COUNT = 42
+ACTIVE_COUNT = 41
 """In row 0 only: blocks to move."""
-CHUNK_BLOCKS = 43
+CHUNK_BLOCKS = 42
 """In row 0 only: blocks in each part of the launch."""
-HAIR_COLUMNS = 44
+HAIR_COLUMNS = 43
 
 # One row for each collider of each hair, below the hair's rows.
 KIND = 0

@@ -92,6 +92,7 @@ def finish(arena: ti.template(), turn, moved, b, hair, h, s0, r0, count, trial, 
                     arena.row[r, col.POSITION + 2][lane] = z + moved[2]
                     for c in ti.static(range(3)):
                         arena.row[r, col.VELOCITY + c][lane] = 0.0
+                        arena.row[r, col.TOUCH + c][lane] = 0.0
                         arena.row[r, col.VIEW + c][lane] = arena.row[r, col.POSITION + c][lane]
             else:
                 worst = ti.max(worst, most[lane])
@@ -112,6 +113,7 @@ def finish(arena: ti.template(), turn, moved, b, hair, h, s0, r0, count, trial, 
                 arena.row[r, col.POSITION + 2] = z + moved[2]
                 for c in ti.static(range(3)):
                     arena.row[r, col.VELOCITY + c] = 0.0
+                    arena.row[r, col.TOUCH + c] = 0.0
                     arena.row[r, col.VIEW + c] = arena.row[r, col.POSITION + c]
         else:
             worst = most

@@ -81,12 +81,15 @@ def advance(
                     ]
                 )
                 place_root(arena, turn, moved, s0, r0)
-                bend(arena, turn, b, s0, r0, count)
-                eliminate(arena, numbers, hair, turn, moved, wind, h, s0, r0, count)
-                substitute(arena, s0, r0, count, numbers[hair, col.TETHER])
                 before = alpha - each
                 if trial:
                     before = first + (tick - 1) * each
+                was, _ = pose_between(numbers, hair, col.POSE_BEFORE, col.POSE_NOW, before)
+                spin = turn @ was.transpose() - ti.Matrix.identity(ti.f32, 3)
+                damping = numbers[hair, col.BEND_DAMPING] / h
+                bend(arena, turn, b, s0, r0, count, damping, spin)
+                eliminate(arena, numbers, hair, turn, moved, wind, h, s0, r0, count)
+                substitute(arena, s0, r0, count, numbers[hair, col.TETHER])
                 # Contact first, then rounds of length solve and contact; one call of each, since a
                 # call is the function's code once more.
                 for round_ in range(rounds + 1):

@@ -205,9 +205,9 @@ class World:
             axis=1,
         ).astype(np.int32)
         kernels.load_strands(len(table), rows["strand"], rows["hair"], table, arena)
-        self._write_hair(hair)
         hair.wind = wind
         hair.motion = motion
+        self._write_hair(hair)
         head = groom.head
         for shape, follows in ((head.body_shape, False), (head.head_shape, True)):
             if shape is not None:
@@ -450,7 +450,6 @@ class World:
         row[col.POSE_BEFORE : col.POSE_BEFORE + 7] = pose_row(hair.head_pose, hair.origin)
         row[col.POSE_NOW : col.POSE_NOW + 7] = row[col.POSE_BEFORE : col.POSE_BEFORE + 7]
         row[col.DRAG] = style.drag()
-        row[col.AIR] = style.air_drag()
         row[col.STRETCH] = style.stretch_stiffness()
         row[col.STRAIN_LOW] = low
         row[col.STRAIN_HIGH] = high
