@@ -187,7 +187,9 @@ class Rod:
         """Return where the implicit step and the tether put the points [m], by dense solves."""
         count, h = len(self.rest), around.h
         goal = self.rest @ around.turn.T + around.after[:3, 3]
-        x = state.position.copy()
+        # All go along with point 1; inertia and drag do not.
+        ride = goal[1] - state.position[1]
+        x = state.position + ride
         x[:2] = goal[:2]
         drag = self.style.drag()
         matrix = np.zeros((count, 3, count, 3))
@@ -198,9 +200,17 @@ class Rod:
             state.velocity / h
             + self.hold * (goal - x)
             + around.gravity
-            + self.style.air_drag() * around.wind
+            + drag * around.wind
+            - (1.0 / h**2 + drag / h) * ride
         )
         stencil = np.array([1.0, -2.0, 1.0])
+        # Internal damping sees what the root's turn bends, less what turns with the head.
+        spin = around.turn @ around.before[:3, :3].T - np.eye(3)
+        normal = (around.turn @ self.normal)[None]
+        target = np.einsum("nij,nj->ni", _frames(x[None], normal)[0], self.curvature)
+        for i, k in enumerate(self.bending):
+            seen = (goal[0] - state.position[0] - ride if i == 0 else 0.0) - spin @ target[i]
+            force[i : i + 3] -= np.outer(stencil, k * around.bend_damping / h * seen)
         triple = np.einsum("a,b,ij->aibj", stencil, stencil, np.eye(3))
         for i, k in enumerate(self.bending):
             matrix[i : i + 3, :, i : i + 3] += k * (1.0 + around.bend_damping / h) * triple
@@ -222,7 +232,8 @@ class Rod:
                 pushed -= matrix[i][:, i + 1 :].reshape(3, -1) @ _solved(matrix, force, i + 1)
             if pushed @ state.touch[i] < 0.0:
                 matrix[i, :, i] += around.contact * np.outer(state.touch[i], state.touch[i])
-                force[i] += around.contact * state.carried[i] * state.touch[i]
+                carried = state.carried[i] - ride @ state.touch[i]
+                force[i] += around.contact * carried * state.touch[i]
         x[2:] += _solved(matrix, force, 2).reshape(-1, 3)
         reach = np.cumsum(self.length[1:]) * (1.0 + max(self.style.max_stretch, self.high))
         away = x[2:] - x[1]

@@ -26,7 +26,7 @@ SLEEP_SPEED = 2e-4
 REBASE_M = 1.0
 """A head farther than this from its hair's origin takes the origin along [m]."""
 
-EASE_S = 0.06
+EASE_S = 0.2
 """Time in which a change of ``hold`` or ``motion`` is taken up to a third [s]."""
 
 STIFF_BENDING = 1e6
