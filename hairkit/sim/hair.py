@@ -221,7 +221,7 @@ class Hair:
         row[col.ALPHA_TICK] = tick / dt
         free = self._freedom
         row[col.HOLD] = 300.0 * (1.0 - free) / free if free > 0.0 else 0.0
-        row[col.ROUNDS] = 6.0 if self._motion > 0.75 else 2.0
+        row[col.ROUNDS] = 8.0 if self._motion > 0.75 else 2.0
         row[col.SOLID] = float(free == 0.0)
         row[col.RESET] = float(self._reset)
 

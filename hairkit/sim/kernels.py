@@ -93,6 +93,7 @@ def advance(
                 # Contact first, then rounds of length solve and contact; one call of each, since a
                 # call is the function's code once more.
                 for round_ in range(rounds + 1):
+                    bind = 1.0 if round_ < 3 else 0.0
                     if round_ > 0:
                         left = eliminate_lengths(
                             arena,
@@ -101,10 +102,11 @@ def advance(
                             count,
                             numbers[hair, col.STRAIN_LOW],
                             numbers[hair, col.STRAIN_HIGH],
+                            bind,
                         )
                         if round_ > 1 and left <= 0.0:
                             break
-                        substitute_lengths(arena, s0, r0, count)
+                        substitute_lengths(arena, s0, r0, count, bind)
                     # Hair settles its thickness away from a surface. Where that and the lengths do
                     # not go together (pinched, or round something sharp) it may come closer, but
                     # never inside.

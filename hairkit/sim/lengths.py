@@ -14,7 +14,7 @@ STRAIN_LEFT = 0.001
 
 
 @ti.func
-def eliminate_lengths(arena: ti.template(), s0, r0, count, low, high):
+def eliminate_lengths(arena: ti.template(), s0, r0, count, low, high, bind):
     """First half: one Newton step of all segments at once, tridiagonal, root to tip.
 
     A point that touches a collider moves along its surface only, so that contact has little left to
@@ -67,9 +67,9 @@ def eliminate_lengths(arena: ti.template(), s0, r0, count, low, high):
         # Inverse masses: 2 for the tip, half a point's mass; along the surface only where it
         # touches one.
         above = 2.0 if i == count - 1 else 1.0
-        nx = arena.scratch[s, NORMAL]
-        ny = arena.scratch[s, NORMAL + 1]
-        nz = arena.scratch[s, NORMAL + 2]
+        nx = arena.scratch[s, NORMAL] * bind
+        ny = arena.scratch[s, NORMAL + 1] * bind
+        nz = arena.scratch[s, NORMAL + 2] * bind
         along = vx * nx + vy * ny + vz * nz
         mx = (vx - nx * along) * above
         my = (vy - ny * along) * above
@@ -96,7 +96,7 @@ def eliminate_lengths(arena: ti.template(), s0, r0, count, low, high):
 
 
 @ti.func
-def substitute_lengths(arena: ti.template(), s0, r0, count):
+def substitute_lengths(arena: ti.template(), s0, r0, count, bind):
     """Direct length solve, second half: move the points, tip to root."""
     stride = ti.static(arena.stride)
     zero = arena.row[r0, col.POSITION] * 0.0
@@ -110,9 +110,9 @@ def substitute_lengths(arena: ti.template(), s0, r0, count):
         vx = arena.scratch[s, EDGE_]
         vy = arena.scratch[s, EDGE_ + 1]
         vz = arena.scratch[s, EDGE_ + 2]
-        nx = arena.scratch[s, NORMAL]
-        ny = arena.scratch[s, NORMAL + 1]
-        nz = arena.scratch[s, NORMAL + 2]
+        nx = arena.scratch[s, NORMAL] * bind
+        ny = arena.scratch[s, NORMAL + 1] * bind
+        nz = arena.scratch[s, NORMAL + 2] * bind
         weight = 2.0 if i == count - 1 else 1.0
         # t is the pull of the segment towards the tip, kept to the surface.
         along = tx * nx + ty * ny + tz * nz
