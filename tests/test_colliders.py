@@ -118,12 +118,12 @@ def test_hair_settles_its_thickness_away_from_a_solid(world: Worlds, name: str) 
 
 
 def test_several_solids_at_once_keep_hair_out(world: Worlds) -> None:
-    """Put three solids side by side into hair: no point is in any of them."""
+    """Put three solids side by side, 1 cm apart, into hair: no point is in any of them."""
     made = world()
     hair = curtain(made)
     names = ("sphere", "box", "mesh")
     solids = [
-        made.add_collider(SHAPES[name], pose=at((0.13 * place - 0.13, -0.28, 0.0)))
+        made.add_collider(SHAPES[name], pose=at((0.17 * place - 0.17, -0.28, 0.0)))
         for place, name in enumerate(names)
     ]
     watch = scenes.Watch(hair, *solids)
