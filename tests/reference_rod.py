@@ -295,7 +295,9 @@ def tick(rods: Sequence[Rod], states: Sequence[State], around: Surroundings) -> 
         share = 1.0 if turn <= WHOLE_ROUNDS else AFTERWARDS
         for i, rod in enumerate(rods):
             if turn > 0:
-                strands[i] = rod.keep_lengths(strands[i], touches[i])
+                # The last rounds let touching points go wherever the lengths ask.
+                bound = touches[i] if turn <= WHOLE_ROUNDS else np.zeros_like(touches[i])
+                strands[i] = rod.keep_lengths(strands[i], bound)
             clear = share * rod.style.thickness
             if around.ball is not None:
                 _push_out(strands[i], touches[i], carries[i], around, around.ball + clear)

@@ -32,11 +32,6 @@ Single precision keeps a position 0.3 m from the origin to 3e-8 m; a stretch spr
 against an inertia of 1/h^2 = 14400 /s^2 loses three digits more.
 """
 
-CLOSE_ON_GPU = 1e-4
-"""The same where square roots and quotients are approximations, as fast GPU arithmetic makes them:
-3.5e-5 m was seen on an H200, in contact and with a soft stretch spring.
-"""
-
 
 @pytest.mark.parametrize(
     ("changes", "ball", "options"),
@@ -115,9 +110,8 @@ def test_tick_equals_the_numpy_twin(
         want_v = np.concatenate([state.velocity for state in states])
         got_x, got_v = scenes.read_state(hair)
         assert np.linalg.norm(want_x - x, axis=1).max() > 0.005
-        close = CLOSE_ON_GPU if made.session.gpu else CLOSE
-        assert np.abs(got_x - want_x).max() < close
-        assert np.abs(got_v - want_v)[free].max() < close / h
+        assert np.abs(got_x - want_x).max() < CLOSE
+        assert np.abs(got_v - want_v)[free].max() < CLOSE / h
         assert np.abs(hair.points() - got_x).max() == 0.0
     touching = sum(int(touch.any(axis=1).sum()) for touch, _ in touches)
     assert touching > 5 if ball is not None else touching == 0
