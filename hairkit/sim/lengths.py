@@ -9,7 +9,7 @@ EDGE_ = 3
 PIVOT_ = 6
 RHS_ = 7
 
-STRAIN_LEFT = 0.001
+STRAIN_LEFT = 0.003
 """Strain beyond the dead zone that asks for one more round of length solve and contact."""
 
 
