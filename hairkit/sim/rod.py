@@ -1,28 +1,10 @@
-"""The strand's maths: parallel transport, a segment's spring, small symmetric solves.
+"""The strand's maths: a segment's spring, small symmetric solves, turns and poses.
 
 Every function works on numbers and, elementwise, on vectors of lanes alike: components are written
 out, and there are no branches.
 """
 
 from hairkit.backend import ti
-
-
-@ti.func
-def transport(ax, ay, az, bx, by, bz, vx, vy, vz):
-    """Carry v along with the smallest rotation that takes unit vector a to unit vector b."""
-    cx = ay * bz - az * by
-    cy = az * bx - ax * bz
-    cz = ax * by - ay * bx
-    # The floor keeps a segment folded back on itself finite.
-    k = 1.0 / (1.0 + ti.max(ax * bx + ay * by + az * bz, -0.98))
-    px = cy * vz - cz * vy
-    py = cz * vx - cx * vz
-    pz = cx * vy - cy * vx
-    return (
-        vx + px + (cy * pz - cz * py) * k,
-        vy + py + (cz * px - cx * pz) * k,
-        vz + pz + (cx * py - cy * px) * k,
-    )
 
 
 @ti.func
