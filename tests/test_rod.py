@@ -323,8 +323,9 @@ def test_sag_does_not_depend_on_the_number_of_points(world: Worlds, count: int) 
     [
         scenes.straight(14, 0.02, along=(1.0, 0.3, 0.0)),
         scenes.helix(26, 0.0115, along=(1.0, 0.3, 0.2)),
+        scenes.helix(26, 0.0115, along=(0.2, 1.0, 0.2)),
     ],
-    ids=["straight", "helix"],
+    ids=["straight", "helix", "helix that topples"],
 )
 def test_energy_only_falls_in_a_free_swing(world: Worlds, rest: Points) -> None:
     """Let a strand swing without drag: no tick adds a thousandth of its largest kinetic energy."""
