@@ -27,8 +27,12 @@ def place_root(arena: ti.template(), turn, moved, s0, r0):
 
 
 @ti.func
-def finish(arena: ti.template(), turn, moved, b, hair, h, s0, r0, count, trial, last):
-    """New velocities, view and block motion; a strand gone bad starts afresh."""
+def finish(arena: ti.template(), turn, moved, b, h, s0, r0, count, trial, last):
+    """New velocities, view and block motion; a strand gone bad starts afresh.
+
+    Returns:
+        How many strands of the block had gone bad.
+    """
     stride = ti.static(arena.stride)
     rate = 1.0 / h
     size = arena.row[r0, col.POSITION] * 0.0
@@ -74,11 +78,12 @@ def finish(arena: ti.template(), turn, moved, b, hair, h, s0, r0, count, trial, 
             arena.row[r, col.CARRIED] = arena.scratch[s, CARRY]
         most = most * rate
     worst = 0.0
+    bad = 0
     if ti.static(arena.lanes > 1):
         for lane in ti.static(range(arena.lanes)):
             bits = ti.bit_cast(size[lane], ti.i32)
             if bits < 0 or bits > _HUGE_BITS:
-                ti.atomic_add(arena.hair_resets[hair], 1)
+                bad = bad + 1
                 for i in range(count):
                     r = r0 + i * stride
                     x, y, z = rotate(
@@ -99,7 +104,7 @@ def finish(arena: ti.template(), turn, moved, b, hair, h, s0, r0, count, trial, 
     else:
         bits = ti.bit_cast(size, ti.i32)
         if bits < 0 or bits > _HUGE_BITS:
-            ti.atomic_add(arena.hair_resets[hair], 1)
+            bad = bad + 1
             for i in range(count):
                 r = r0 + i * stride
                 x, y, z = rotate(
@@ -119,6 +124,7 @@ def finish(arena: ti.template(), turn, moved, b, hair, h, s0, r0, count, trial, 
             worst = most
     if not trial:
         arena.block_motion[b] = worst
+    return bad
 
 
 @ti.func

@@ -65,6 +65,7 @@ def advance(
             if numbers[hair, col.RESET] > 0.0:
                 turn, moved = pose_between(numbers, hair, col.POSE_BEFORE, col.POSE_NOW, 1.0)
                 to_rest(arena, turn, moved, r0, count)
+            bad = 0
             for tick in range(total):
                 trial = tick == ticks
                 h = numbers[hair, col.TICK_S]
@@ -115,7 +116,12 @@ def advance(
                         out = 0.25 * radius
                     for c in range(contact_first, contact_first + contact_count):
                         push_out(arena, numbers, c, round_ == 0, before, alpha, s0, r0, count, out)
-                finish(arena, turn, moved, b, hair, h, s0, r0, count, trial, tick == total - 1)
+                bad = bad + finish(
+                    arena, turn, moved, b, h, s0, r0, count, trial, tick == total - 1
+                )
+            # After the ticks: on some software Vulkan drivers an atomic in a loop ends the loop.
+            if bad > 0:
+                ti.atomic_add(arena.hair_resets[hair], bad)
 
 
 @ti.kernel
