@@ -262,27 +262,30 @@ def _places(hair: Any) -> tuple[Any, NDArray[np.int64], NDArray[np.int64]]:
     return arena, row + point_index(hair) * arena.stride, lane
 
 
-def _select(arena: Any, row: Any, lane: Any, column: int) -> tuple[Any, ...]:
-    """Return the index of three columns of some points in the arena's rows as an array."""
-    three = column + np.arange(3)
-    if arena.lanes > 1:
-        return row[:, None], three, lane[:, None]
-    return row[:, None], three
+def _read(hair: Any, column: int) -> Points:
+    """Return three columns of the arena's rows at a hair's points, shape (points, 3)."""
+    arena, row, lane = _places(hair)
+    at = (row, lane) if arena.lanes > 1 else row
+    fields = arena.row[column : column + 3]
+    return np.stack([field.to_numpy()[at] for field in fields], axis=1).astype(np.float64)
+
+
+def _write(hair: Any, column: int, values: Points) -> None:
+    arena, row, lane = _places(hair)
+    at = (row, lane) if arena.lanes > 1 else row
+    for c in range(3):
+        field = arena.row[column + c]
+        whole = field.to_numpy()
+        whole[at] = values[:, c]
+        field.from_numpy(whole)
 
 
 def read_state(hair: Any) -> tuple[Points, Points]:
     """Return positions in the world [m] and velocities [m/s] of the solver's own state."""
-    arena, row, lane = _places(hair)
-    values = arena.row.to_numpy()
-    position = values[_select(arena, row, lane, columns.POSITION)].astype(np.float64)
-    velocity = values[_select(arena, row, lane, columns.VELOCITY)].astype(np.float64)
-    return position + hair.origin, velocity
+    return _read(hair, columns.POSITION) + hair.origin, _read(hair, columns.VELOCITY)
 
 
 def write_state(hair: Any, position: Points, velocity: Points) -> None:
     """Set positions in the world [m] and velocities [m/s] of the solver's own state."""
-    arena, row, lane = _places(hair)
-    values = arena.row.to_numpy()
-    values[_select(arena, row, lane, columns.POSITION)] = position - hair.origin
-    values[_select(arena, row, lane, columns.VELOCITY)] = velocity
-    arena.row.from_numpy(values)
+    _write(hair, columns.POSITION, position - hair.origin)
+    _write(hair, columns.VELOCITY, velocity)

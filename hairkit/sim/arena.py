@@ -100,9 +100,14 @@ class Arena:
         self.cell_space = Intervals(max_cells)
         self.hair_space = Intervals(max(blocks, 64))
 
-        # One field for all of a point's numbers: fields of their own would lie a power of two apart
-        # and throw each other out of the cache (twice the time a point).
         self.row = self._rows(rows, col.ROW_COLUMNS)
+        # The one table whose column is known only when it runs.
+        known = (rows, col.KNOWN_COLUMNS)
+        self.known = (
+            ti.field(ti.f32, known, order="ji")
+            if session.gpu
+            else ti.Vector.field(self.lanes, ti.f32, known)
+        )
         self.frame = self._rows(blocks, 3)
         self.chunks = 1 if session.gpu else max(1, session.threads * CHUNKS_PER_THREAD)
         self.scratch = self._rows(rows if session.gpu else self.chunks * _LONGEST, SCRATCH)
@@ -123,12 +128,19 @@ class Arena:
 
         self.grid_value = ti.field(ti.f32, max_cells)
 
-    def _rows(self, rows: int, columns: int) -> Any:
+    def _rows(self, rows: int, columns: int) -> list[Any]:
+        """Return one field a column.
+
+        On the CPU the columns of a row lie next to each other in one cell: fields that lie a power
+        of two apart throw each other out of the cache (twice the time a point), and a column at a
+        fixed place in its cell costs no arithmetic, as one found by an index does. On a GPU
+        neighbouring rows, which neighbouring threads read, are neighbouring addresses.
+        """
         if self.session.gpu:
-            # Columns outermost: neighbouring rows, which neighbouring threads read, are
-            # neighbouring addresses.
-            return ti.field(ti.f32, shape=(rows, columns), order="ji")
-        return ti.Vector.field(self.lanes, ti.f32, shape=(rows, columns))
+            return [ti.field(ti.f32, shape=rows) for _ in range(columns)]
+        fields = [ti.Vector.field(self.lanes, ti.f32) for _ in range(columns)]
+        ti.root.dense(ti.i, rows).place(*fields)
+        return fields
 
     def grown(self, *, points: int, cells: int) -> "Arena":
         """Return an arena of at least this capacity with everything of this one in it; warns."""
@@ -150,16 +162,34 @@ class Arena:
             space: Intervals = getattr(self, name)
             space.grow(getattr(wider, name).size)
             setattr(wider, name, space)
+        _copy_rows(self.max_points // self.lanes, self, wider)
+        _copy_frames(self.frame[0].shape[0], self, wider)
         for name, old in vars(self).items():
-            new = getattr(wider, name)
-            if name == "scratch" or not hasattr(old, "to_numpy") or not hasattr(old, "shape"):
+            if isinstance(old, list) or name == "known" or not hasattr(old, "to_numpy"):
                 continue
+            new = getattr(wider, name)
             values = old.to_numpy()
             whole = np.zeros((*new.shape, *values.shape[len(new.shape) :]), values.dtype)
             whole[tuple(slice(0, n) for n in values.shape)] = values
             new.from_numpy(whole)
         self.session.shared["arena"] = wider
         return wider
+
+
+@ti.kernel
+def _copy_rows(count: ti.i32, old: ti.template(), new: ti.template()):
+    for r in range(count):
+        for c in ti.static(range(col.ROW_COLUMNS)):
+            new.row[c][r] = old.row[c][r]
+        for c in range(col.KNOWN_COLUMNS):
+            new.known[r, c] = old.known[r, c]
+
+
+@ti.kernel
+def _copy_frames(count: ti.i32, old: ti.template(), new: ti.template()):
+    for b in range(count):
+        for c in ti.static(range(3)):
+            new.frame[c][b] = old.frame[c][b]
 
 
 def shared_arena(session: Session, max_points: int, max_cells: int = 2**21) -> Arena:

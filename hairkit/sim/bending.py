@@ -43,20 +43,20 @@ def bend(arena: ti.template(), turn, b, s0, r0, count, damping, spin):
     # Everything goes along with point 1 first: the linear system then sees how the strand moves
     # beside its root, not that root and strand move.
     one = s0 + stride
-    wx = arena.row[r0 + stride, col.POSITION] - arena.scratch[one, 0]
-    wy = arena.row[r0 + stride, col.POSITION + 1] - arena.scratch[one, 1]
-    wz = arena.row[r0 + stride, col.POSITION + 2] - arena.scratch[one, 2]
+    wx = arena.row[col.POSITION][r0 + stride] - arena.scratch[0][one]
+    wy = arena.row[col.POSITION + 1][r0 + stride] - arena.scratch[1][one]
+    wz = arena.row[col.POSITION + 2][r0 + stride] - arena.scratch[2][one]
     # What the head's turn, which is made already, has put into the first triple.
-    sx = arena.row[r0, col.POSITION] - arena.scratch[s0, 0] - wx
-    sy = arena.row[r0, col.POSITION + 1] - arena.scratch[s0, 1] - wy
-    sz = arena.row[r0, col.POSITION + 2] - arena.scratch[s0, 2] - wz
-    x0 = arena.row[r0, col.POSITION]
-    y0 = arena.row[r0, col.POSITION + 1]
-    z0 = arena.row[r0, col.POSITION + 2]
+    sx = arena.row[col.POSITION][r0] - arena.scratch[0][s0] - wx
+    sy = arena.row[col.POSITION + 1][r0] - arena.scratch[1][s0] - wy
+    sz = arena.row[col.POSITION + 2][r0] - arena.scratch[2][s0] - wz
+    x0 = arena.row[col.POSITION][r0]
+    y0 = arena.row[col.POSITION + 1][r0]
+    z0 = arena.row[col.POSITION + 2][r0]
     r = r0 + stride
-    x1 = arena.row[r, col.POSITION]
-    y1 = arena.row[r, col.POSITION + 1]
-    z1 = arena.row[r, col.POSITION + 2]
+    x1 = arena.row[col.POSITION][r]
+    y1 = arena.row[col.POSITION + 1][r]
+    z1 = arena.row[col.POSITION + 2][r]
     ux = x1 - x0
     uy = y1 - y0
     uz = z1 - z0
@@ -64,24 +64,24 @@ def bend(arena: ti.template(), turn, b, s0, r0, count, damping, spin):
     ux = ux * inverse
     uy = uy * inverse
     uz = uz * inverse
-    arena.scratch[s0, CHORD_] = inverse
+    arena.scratch[CHORD_][s0] = inverse
     zero = x0 * 0.0
-    nx, ny, nz = rotate(turn, arena.frame[b, 0], arena.frame[b, 1], arena.frame[b, 2])
+    nx, ny, nz = rotate(turn, arena.frame[0][b], arena.frame[1][b], arena.frame[2][b])
     for i in range(1, count - 1):
         r = r0 + i * stride
         s = s0 + i * stride
-        x2 = arena.row[r + stride, col.POSITION]
-        y2 = arena.row[r + stride, col.POSITION + 1]
-        z2 = arena.row[r + stride, col.POSITION + 2]
-        arena.scratch[s + stride, 0] = x2
-        arena.scratch[s + stride, 1] = y2
-        arena.scratch[s + stride, 2] = z2
+        x2 = arena.row[col.POSITION][r + stride]
+        y2 = arena.row[col.POSITION + 1][r + stride]
+        z2 = arena.row[col.POSITION + 2][r + stride]
+        arena.scratch[0][s + stride] = x2
+        arena.scratch[1][s + stride] = y2
+        arena.scratch[2][s + stride] = z2
         x2 = x2 + wx
         y2 = y2 + wy
         z2 = z2 + wz
-        arena.row[r + stride, col.POSITION] = x2
-        arena.row[r + stride, col.POSITION + 1] = y2
-        arena.row[r + stride, col.POSITION + 2] = z2
+        arena.row[col.POSITION][r + stride] = x2
+        arena.row[col.POSITION + 1][r + stride] = y2
+        arena.row[col.POSITION + 2][r + stride] = z2
         vx = x2 - x0
         vy = y2 - y0
         vz = z2 - z0
@@ -106,13 +106,13 @@ def bend(arena: ti.template(), turn, b, s0, r0, count, damping, spin):
         bx = uy * nz - uz * ny
         by = uz * nx - ux * nz
         bz = ux * ny - uy * nx
-        k0 = arena.row[r, col.CURVATURE]
-        k1 = arena.row[r, col.CURVATURE + 1]
-        k2 = arena.row[r, col.CURVATURE + 2]
+        k0 = arena.row[col.CURVATURE][r]
+        k1 = arena.row[col.CURVATURE + 1][r]
+        k2 = arena.row[col.CURVATURE + 2][r]
         rx = k0 * nx + k1 * bx + k2 * ux
         ry = k0 * ny + k1 * by + k2 * uy
         rz = k0 * nz + k1 * bz + k2 * uz
-        stiff = arena.row[r, col.BEND]
+        stiff = arena.row[col.BEND][r]
         gx = (x0 + x2 - 2.0 * x1 - rx) * stiff
         gy = (y0 + y2 - 2.0 * y1 - ry) * stiff
         gz = (z0 + z2 - 2.0 * z1 - rz) * stiff
@@ -124,20 +124,20 @@ def bend(arena: ti.template(), turn, b, s0, r0, count, damping, spin):
         # How the rest curvature would turn with the head: that is no bending to be damped.
         ox, oy, oz = rotate(spin, rx, ry, rz)
         resist = stiff * damping
-        arena.scratch[s, G_] = gx + resist * (sx - ox)
-        arena.scratch[s, G_ + 1] = gy + resist * (sy - oy)
-        arena.scratch[s, G_ + 2] = gz + resist * (sz - oz)
+        arena.scratch[G_][s] = gx + resist * (sx - ox)
+        arena.scratch[G_ + 1][s] = gy + resist * (sy - oy)
+        arena.scratch[G_ + 2][s] = gz + resist * (sz - oz)
         sx = zero
         sy = zero
         sz = zero
-        arena.scratch[s, H_] = (k2 * gx - gu * rx) * chord
-        arena.scratch[s, H_ + 1] = (k2 * gy - gu * ry) * chord
-        arena.scratch[s, H_ + 2] = (k2 * gz - gu * rz) * chord
-        arena.scratch[s, K_] = 2.0 * k * cx
-        arena.scratch[s, K_ + 1] = 2.0 * k * cy
-        arena.scratch[s, K_ + 2] = 2.0 * k * cz
-        arena.scratch[s, CHORD_] = chord
-        arena.scratch[s, TORQUE_] = k0 * gb - k1 * gn
+        arena.scratch[H_][s] = (k2 * gx - gu * rx) * chord
+        arena.scratch[H_ + 1][s] = (k2 * gy - gu * ry) * chord
+        arena.scratch[H_ + 2][s] = (k2 * gz - gu * rz) * chord
+        arena.scratch[K_][s] = 2.0 * k * cx
+        arena.scratch[K_ + 1][s] = 2.0 * k * cy
+        arena.scratch[K_ + 2][s] = 2.0 * k * cz
+        arena.scratch[CHORD_][s] = chord
+        arena.scratch[TORQUE_][s] = k0 * gb - k1 * gn
         x0 = x1
         y0 = y1
         z0 = z1
@@ -168,16 +168,16 @@ def eliminate(
     fx = numbers[hair, col.GRAVITY] + drag * wind[0] + hold * moved[0]
     fy = numbers[hair, col.GRAVITY + 1] + drag * wind[1] + hold * moved[1]
     fz = numbers[hair, col.GRAVITY + 2] + drag * wind[2] + hold * moved[2]
-    wx = arena.row[r0 + stride, col.POSITION] - arena.scratch[s0 + stride, 0]
-    wy = arena.row[r0 + stride, col.POSITION + 1] - arena.scratch[s0 + stride, 1]
-    wz = arena.row[r0 + stride, col.POSITION + 2] - arena.scratch[s0 + stride, 2]
+    wx = arena.row[col.POSITION][r0 + stride] - arena.scratch[0][s0 + stride]
+    wy = arena.row[col.POSITION + 1][r0 + stride] - arena.scratch[1][s0 + stride]
+    wz = arena.row[col.POSITION + 2][r0 + stride] - arena.scratch[2][s0 + stride]
     # Inertia and drag do not go along.
     along = (rate + drag) * rate
     ex = fx - along * wx
     ey = fy - along * wy
     ez = fz - along * wz
     held = hold * turn
-    zero = arena.row[r0, 0] * 0.0
+    zero = arena.row[0][r0] * 0.0
     torque = zero
     k1 = zero
     # What the rows towards the tip have put on this row's right-hand side and matrix.
@@ -217,56 +217,56 @@ def eliminate(
     H7 = zero
     H8 = zero
     r = r0 + (count - 1) * stride
-    xx = arena.row[r, col.POSITION]
-    xy = arena.row[r, col.POSITION + 1]
-    xz = arena.row[r, col.POSITION + 2]
+    xx = arena.row[col.POSITION][r]
+    xy = arena.row[col.POSITION + 1][r]
+    xz = arena.row[col.POSITION + 2][r]
     for back in range(count - 2):
         i = count - 1 - back
         r = r0 + i * stride
         s = s0 + i * stride
         m = s - stride
         # Bending: triple i - 1 comes in.
-        torque = torque + arena.scratch[m, TORQUE_]
+        torque = torque + arena.scratch[TORQUE_][m]
         w = -0.5 * torque
-        kx = arena.scratch[m, K_] * w
-        ky = arena.scratch[m, K_ + 1] * w
-        kz = arena.scratch[m, K_ + 2] * w
-        chord = arena.scratch[m, CHORD_]
-        before = arena.scratch[m - stride, CHORD_]
-        gx = arena.scratch[m, G_]
-        gy = arena.scratch[m, G_ + 1]
-        gz = arena.scratch[m, G_ + 2]
-        ax = arena.scratch[m, H_] + kx * chord
-        ay = arena.scratch[m, H_ + 1] + ky * chord
-        az = arena.scratch[m, H_ + 2] + kz * chord
+        kx = arena.scratch[K_][m] * w
+        ky = arena.scratch[K_ + 1][m] * w
+        kz = arena.scratch[K_ + 2][m] * w
+        chord = arena.scratch[CHORD_][m]
+        before = arena.scratch[CHORD_][m - stride]
+        gx = arena.scratch[G_][m]
+        gy = arena.scratch[G_ + 1][m]
+        gz = arena.scratch[G_ + 2][m]
+        ax = arena.scratch[H_][m] + kx * chord
+        ay = arena.scratch[H_ + 1][m] + ky * chord
+        az = arena.scratch[H_ + 2][m] + kz * chord
         kx = kx * before
         ky = ky * before
         kz = kz * before
         # The segment towards the root.
-        lx = arena.row[r - stride, col.POSITION]
-        ly = arena.row[r - stride, col.POSITION + 1]
-        lz = arena.row[r - stride, col.POSITION + 2]
+        lx = arena.row[col.POSITION][r - stride]
+        ly = arena.row[col.POSITION + 1][r - stride]
+        lz = arena.row[col.POSITION + 2][r - stride]
         qx, qy, qz, Qxx, Qxy, Qxz, Qyy, Qyz, Qzz = spring(
-            xx - lx, xy - ly, xz - lz, arena.row[r - stride, col.LENGTH], stretch
+            xx - lx, xy - ly, xz - lz, arena.row[col.LENGTH][r - stride], stretch
         )
         # Inertia, drag, hold; half a point's mass at the tip.
         mass = 0.5 if i == count - 1 else 1.0
-        rx = arena.row[r, col.REST]
-        ry = arena.row[r, col.REST + 1]
-        rz = arena.row[r, col.REST + 2]
+        rx = arena.row[col.REST][r]
+        ry = arena.row[col.REST + 1][r]
+        rz = arena.row[col.REST + 2][r]
         ox = held[0, 0] * rx + held[0, 1] * ry + held[0, 2] * rz - hold * xx + ex
         oy = held[1, 0] * rx + held[1, 1] * ry + held[1, 2] * rz - hold * xy + ey
         oz = held[2, 0] * rx + held[2, 1] * ry + held[2, 2] * rz - hold * xz + ez
-        bx = bx - gx + ax - qx + (arena.row[r, col.VELOCITY] * rate + ox) * mass
-        by = by - gy + ay - qy + (arena.row[r, col.VELOCITY + 1] * rate + oy) * mass
-        bz = bz - gz + az - qz + (arena.row[r, col.VELOCITY + 2] * rate + oz) * mass
+        bx = bx - gx + ax - qx + (arena.row[col.VELOCITY][r] * rate + ox) * mass
+        by = by - gy + ay - qy + (arena.row[col.VELOCITY + 1][r] * rate + oy) * mass
+        bz = bz - gz + az - qz + (arena.row[col.VELOCITY + 2][r] * rate + oz) * mass
         # A point that touches something and is pressed against it stays on it: what contact
         # would only undo.
-        tx = arena.row[r, col.TOUCH]
-        ty = arena.row[r, col.TOUCH + 1]
-        tz = arena.row[r, col.TOUCH + 2]
+        tx = arena.row[col.TOUCH][r]
+        ty = arena.row[col.TOUCH + 1][r]
+        tz = arena.row[col.TOUCH + 2][r]
         press = ti.select(bx * tx + by * ty + bz * tz < 0.0, CONTACT, 0.0)
-        carried = press * (arena.row[r, col.CARRIED] - wx * tx - wy * ty - wz * tz)
+        carried = press * (arena.row[col.CARRIED][r] - wx * tx - wy * ty - wz * tz)
         bx = bx + carried * tx
         by = by + carried * ty
         bz = bz + carried * tz
@@ -275,7 +275,7 @@ def eliminate(
         xx = lx
         xy = ly
         xz = lz
-        k0 = arena.row[r - stride, col.BEND] * stiffen
+        k0 = arena.row[col.BEND][r - stride] * stiffen
         diagonal = inertia * mass + 4.0 * k1 + k0
         Ixx, Ixy, Ixz, Iyy, Iyz, Izz = inverse_symmetric(
             Dxx + diagonal + hx * tx + Qxx,
@@ -313,24 +313,24 @@ def eliminate(
         Iyy = k0 * Iyy
         Iyz = k0 * Iyz
         Izz = k0 * Izz
-        arena.scratch[s, Y_] = yx
-        arena.scratch[s, Y_ + 1] = yy
-        arena.scratch[s, Y_ + 2] = yz
-        arena.scratch[s, GAIN_] = G0
-        arena.scratch[s, GAIN_ + 1] = G1
-        arena.scratch[s, GAIN_ + 2] = G2
-        arena.scratch[s, GAIN_ + 3] = G3
-        arena.scratch[s, GAIN_ + 4] = G4
-        arena.scratch[s, GAIN_ + 5] = G5
-        arena.scratch[s, GAIN_ + 6] = G6
-        arena.scratch[s, GAIN_ + 7] = G7
-        arena.scratch[s, GAIN_ + 8] = G8
-        arena.scratch[s, E_] = Ixx
-        arena.scratch[s, E_ + 1] = Ixy
-        arena.scratch[s, E_ + 2] = Ixz
-        arena.scratch[s, E_ + 3] = Iyy
-        arena.scratch[s, E_ + 4] = Iyz
-        arena.scratch[s, E_ + 5] = Izz
+        arena.scratch[Y_][s] = yx
+        arena.scratch[Y_ + 1][s] = yy
+        arena.scratch[Y_ + 2][s] = yz
+        arena.scratch[GAIN_][s] = G0
+        arena.scratch[GAIN_ + 1][s] = G1
+        arena.scratch[GAIN_ + 2][s] = G2
+        arena.scratch[GAIN_ + 3][s] = G3
+        arena.scratch[GAIN_ + 4][s] = G4
+        arena.scratch[GAIN_ + 5][s] = G5
+        arena.scratch[GAIN_ + 6][s] = G6
+        arena.scratch[GAIN_ + 7][s] = G7
+        arena.scratch[GAIN_ + 8][s] = G8
+        arena.scratch[E_][s] = Ixx
+        arena.scratch[E_ + 1][s] = Ixy
+        arena.scratch[E_ + 2][s] = Ixz
+        arena.scratch[E_ + 3][s] = Iyy
+        arena.scratch[E_ + 4][s] = Iyz
+        arena.scratch[E_ + 5][s] = Izz
         # For row i - 1: D = A - W^T G - k^2 D^-1 of the two rows before, and b alike.
         cx = G0 * bx + G3 * by + G6 * bz
         cy = G1 * bx + G4 * by + G7 * bz
@@ -376,59 +376,61 @@ def substitute(arena: ti.template(), s0, r0, count, tether):
     """Root to tip: each point's displacement, no farther from the root than its tether."""
     stride = ti.static(arena.stride)
     r = r0 + stride
-    hx = arena.row[r, col.POSITION]
-    hy = arena.row[r, col.POSITION + 1]
-    hz = arena.row[r, col.POSITION + 2]
+    hx = arena.row[col.POSITION][r]
+    hy = arena.row[col.POSITION + 1][r]
+    hz = arena.row[col.POSITION + 2][r]
     zero = hx * 0.0
-    d1x = zero
-    d1y = zero
-    d1z = zero
-    d2x = zero
-    d2y = zero
-    d2z = zero
+    # Displacements go through memory, where those of point 0 and 1 are zero: carried along as
+    # local vectors they would be packed in pairs, and everything they meet gathered.
+    for c in ti.static(range(3)):
+        arena.scratch[Y_ + c][s0] = zero
+        arena.scratch[Y_ + c][s0 + stride] = zero
     reach = zero
     for i in range(2, count):
         r = r0 + i * stride
         s = s0 + i * stride
-        dx = arena.scratch[s, Y_] - (
-            arena.scratch[s, GAIN_] * d1x
-            + arena.scratch[s, GAIN_ + 1] * d1y
-            + arena.scratch[s, GAIN_ + 2] * d1z
-            + arena.scratch[s, E_] * d2x
-            + arena.scratch[s, E_ + 1] * d2y
-            + arena.scratch[s, E_ + 2] * d2z
+        d1x = arena.scratch[Y_][s - stride]
+        d1y = arena.scratch[Y_ + 1][s - stride]
+        d1z = arena.scratch[Y_ + 2][s - stride]
+        d2x = arena.scratch[Y_][s - 2 * stride]
+        d2y = arena.scratch[Y_ + 1][s - 2 * stride]
+        d2z = arena.scratch[Y_ + 2][s - 2 * stride]
+        dx = arena.scratch[Y_][s] - (
+            arena.scratch[GAIN_][s] * d1x
+            + arena.scratch[GAIN_ + 1][s] * d1y
+            + arena.scratch[GAIN_ + 2][s] * d1z
+            + arena.scratch[E_][s] * d2x
+            + arena.scratch[E_ + 1][s] * d2y
+            + arena.scratch[E_ + 2][s] * d2z
         )
-        dy = arena.scratch[s, Y_ + 1] - (
-            arena.scratch[s, GAIN_ + 3] * d1x
-            + arena.scratch[s, GAIN_ + 4] * d1y
-            + arena.scratch[s, GAIN_ + 5] * d1z
-            + arena.scratch[s, E_ + 1] * d2x
-            + arena.scratch[s, E_ + 3] * d2y
-            + arena.scratch[s, E_ + 4] * d2z
+        dy = arena.scratch[Y_ + 1][s] - (
+            arena.scratch[GAIN_ + 3][s] * d1x
+            + arena.scratch[GAIN_ + 4][s] * d1y
+            + arena.scratch[GAIN_ + 5][s] * d1z
+            + arena.scratch[E_ + 1][s] * d2x
+            + arena.scratch[E_ + 3][s] * d2y
+            + arena.scratch[E_ + 4][s] * d2z
         )
-        dz = arena.scratch[s, Y_ + 2] - (
-            arena.scratch[s, GAIN_ + 6] * d1x
-            + arena.scratch[s, GAIN_ + 7] * d1y
-            + arena.scratch[s, GAIN_ + 8] * d1z
-            + arena.scratch[s, E_ + 2] * d2x
-            + arena.scratch[s, E_ + 4] * d2y
-            + arena.scratch[s, E_ + 5] * d2z
+        dz = arena.scratch[Y_ + 2][s] - (
+            arena.scratch[GAIN_ + 6][s] * d1x
+            + arena.scratch[GAIN_ + 7][s] * d1y
+            + arena.scratch[GAIN_ + 8][s] * d1z
+            + arena.scratch[E_ + 2][s] * d2x
+            + arena.scratch[E_ + 4][s] * d2y
+            + arena.scratch[E_ + 5][s] * d2z
         )
-        d2x = d1x
-        d2y = d1y
-        d2z = d1z
-        d1x = dx
-        d1y = dy
-        d1z = dz
-        reach = reach + arena.row[r - stride, col.LENGTH] * tether
-        wx = arena.row[r, col.POSITION] + dx - hx
-        wy = arena.row[r, col.POSITION + 1] + dy - hy
-        wz = arena.row[r, col.POSITION + 2] + dz - hz
+        arena.scratch[Y_][s] = dx
+        arena.scratch[Y_ + 1][s] = dy
+        arena.scratch[Y_ + 2][s] = dz
+        reach = reach + arena.row[col.LENGTH][r - stride] * tether
+        wx = arena.row[col.POSITION][r] + dx - hx
+        wy = arena.row[col.POSITION + 1][r] + dy - hy
+        wz = arena.row[col.POSITION + 2][r] + dz - hz
         f = ti.min(reach / (ti.sqrt(wx * wx + wy * wy + wz * wz) + 1e-9), 1.0)
-        arena.row[r, col.POSITION] = hx + wx * f
-        arena.row[r, col.POSITION + 1] = hy + wy * f
-        arena.row[r, col.POSITION + 2] = hz + wz * f
-        arena.scratch[s, NORMAL] = zero
-        arena.scratch[s, NORMAL + 1] = zero
-        arena.scratch[s, NORMAL + 2] = zero
-        arena.scratch[s, CARRY] = zero
+        arena.row[col.POSITION][r] = hx + wx * f
+        arena.row[col.POSITION + 1][r] = hy + wy * f
+        arena.row[col.POSITION + 2][r] = hz + wz * f
+        arena.scratch[NORMAL][s] = zero
+        arena.scratch[NORMAL + 1][s] = zero
+        arena.scratch[NORMAL + 2][s] = zero
+        arena.scratch[CARRY][s] = zero

@@ -93,12 +93,13 @@ LENGTH = 13
 """Rest length of the segment from this point to the next [m]."""
 VIEW = 14
 """Where the caller sees it [m], 3 columns."""
-KNOWN = 17
-"""Where a distance grid was last looked up, in its frame, and what it said [m], 4 columns for each
-of 3 slots."""
-TOUCH = 29
+TOUCH = 17
 """Direction out of what the point touched at the end of the last tick, 3 columns; zero where
 nothing."""
-CARRIED = 32
+CARRIED = 20
 """How far that surface moved along it during the last tick [m]."""
-ROW_COLUMNS = 33
+ROW_COLUMNS = 21
+
+KNOWN_COLUMNS = 12
+"""Where a distance grid was last looked up, in its frame, and what it said [m], 4 columns for each
+of 3 slots."""

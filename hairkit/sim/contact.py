@@ -167,14 +167,14 @@ def _settle(arena: ti.template(), r, s, px, py, pz, depth, nx, ny, nz, back, shi
     """Push lanes that are too deep out along n; note direction and surface motion."""
     touch = depth > -TOUCHING
     carried = _carry(px, py, pz, nx, ny, nz, back, shift)
-    arena.scratch[s, CARRY] = ti.select(touch, carried, arena.scratch[s, CARRY])
+    arena.scratch[CARRY][s] = ti.select(touch, carried, arena.scratch[CARRY][s])
     push = ti.max(depth, 0.0)
-    arena.row[r, col.POSITION] = px + nx * push
-    arena.row[r, col.POSITION + 1] = py + ny * push
-    arena.row[r, col.POSITION + 2] = pz + nz * push
-    arena.scratch[s, NORMAL] = ti.select(touch, nx, arena.scratch[s, NORMAL])
-    arena.scratch[s, NORMAL + 1] = ti.select(touch, ny, arena.scratch[s, NORMAL + 1])
-    arena.scratch[s, NORMAL + 2] = ti.select(touch, nz, arena.scratch[s, NORMAL + 2])
+    arena.row[col.POSITION][r] = px + nx * push
+    arena.row[col.POSITION + 1][r] = py + ny * push
+    arena.row[col.POSITION + 2][r] = pz + nz * push
+    arena.scratch[NORMAL][s] = ti.select(touch, nx, arena.scratch[NORMAL][s])
+    arena.scratch[NORMAL + 1][s] = ti.select(touch, ny, arena.scratch[NORMAL + 1][s])
+    arena.scratch[NORMAL + 2][s] = ti.select(touch, nz, arena.scratch[NORMAL + 2][s])
 
 
 @ti.func
@@ -208,23 +208,23 @@ def push_out(
         size = contacts[row, col.SHAPE + 3] + radius
         for i in range(2, count):
             r = r0 + i * stride
-            px = arena.row[r, col.POSITION]
-            py = arena.row[r, col.POSITION + 1]
-            pz = arena.row[r, col.POSITION + 2]
+            px = arena.row[col.POSITION][r]
+            py = arena.row[col.POSITION + 1][r]
+            pz = arena.row[col.POSITION + 2][r]
             d, nx, ny, nz = _sphere(px - centre[0], py - centre[1], pz - centre[2], size)
             _settle(arena, r, s0 + i * stride, px, py, pz, -d, nx, ny, nz, back, shift)
     elif kind < col.GRID:
         for i in range(2, count):
             r = r0 + i * stride
-            px = arena.row[r, col.POSITION]
-            py = arena.row[r, col.POSITION + 1]
-            pz = arena.row[r, col.POSITION + 2]
+            px = arena.row[col.POSITION][r]
+            py = arena.row[col.POSITION + 1][r]
+            pz = arena.row[col.POSITION + 2][r]
             lx, ly, lz = rotate_back(turn, px - moved[0], py - moved[1], pz - moved[2])
             d, mx, my, mz = _shape(kind, lx, ly, lz, contacts, row)
             nx, ny, nz = rotate(turn, mx, my, mz)
             _settle(arena, r, s0 + i * stride, px, py, pz, radius - d, nx, ny, nz, back, shift)
     else:
-        known = col.KNOWN + 4 * ti.cast(contacts[row, col.SLOT], ti.i32)
+        known = 4 * ti.cast(contacts[row, col.SLOT], ti.i32)
         for i in range(2, count):
             r = r0 + i * stride
             s = s0 + i * stride
@@ -236,27 +236,27 @@ def push_out(
                     moved,
                     turn0,
                     moved0,
-                    arena.row[r, col.POSITION],
-                    arena.row[r, col.POSITION + 1],
-                    arena.row[r, col.POSITION + 2],
-                    arena.scratch[s, 0],
-                    arena.scratch[s, 1],
-                    arena.scratch[s, 2],
-                    arena.row[r, known],
-                    arena.row[r, known + 1],
-                    arena.row[r, known + 2],
-                    arena.row[r, known + 3],
+                    arena.row[col.POSITION][r],
+                    arena.row[col.POSITION + 1][r],
+                    arena.row[col.POSITION + 2][r],
+                    arena.scratch[0][s],
+                    arena.scratch[1][s],
+                    arena.scratch[2][s],
+                    arena.known[r, known],
+                    arena.known[r, known + 1],
+                    arena.known[r, known + 2],
+                    arena.known[r, known + 3],
                 )
                 if near.min() < 0.0:
                     for lane in range(ti.static(arena.lanes)):
                         # Straight into fields: a local vector indexed by a variable would live in
                         # memory.
-                        px = arena.row[r, col.POSITION][lane]
-                        py = arena.row[r, col.POSITION + 1][lane]
-                        pz = arena.row[r, col.POSITION + 2][lane]
-                        wx = arena.scratch[s, 0][lane]
-                        wy = arena.scratch[s, 1][lane]
-                        wz = arena.scratch[s, 2][lane]
+                        px = arena.row[col.POSITION][r][lane]
+                        py = arena.row[col.POSITION + 1][r][lane]
+                        pz = arena.row[col.POSITION + 2][r][lane]
+                        wx = arena.scratch[0][s][lane]
+                        wy = arena.scratch[1][s][lane]
+                        wz = arena.scratch[2][s][lane]
                         depth, nx, ny, nz, sx, sy, sz, d = _grid_depth(
                             arena,
                             contacts,
@@ -274,28 +274,28 @@ def push_out(
                             wy,
                             wz,
                         )
-                        arena.row[r, known][lane] = sx
-                        arena.row[r, known + 1][lane] = sy
-                        arena.row[r, known + 2][lane] = sz
-                        arena.row[r, known + 3][lane] = d
+                        arena.known[r, known][lane] = sx
+                        arena.known[r, known + 1][lane] = sy
+                        arena.known[r, known + 2][lane] = sz
+                        arena.known[r, known + 3][lane] = d
                         if depth > -TOUCHING:
                             push = ti.max(depth, 0.0)
-                            arena.row[r, col.POSITION][lane] = px + nx * push
-                            arena.row[r, col.POSITION + 1][lane] = py + ny * push
-                            arena.row[r, col.POSITION + 2][lane] = pz + nz * push
-                            arena.scratch[s, NORMAL][lane] = nx
-                            arena.scratch[s, NORMAL + 1][lane] = ny
-                            arena.scratch[s, NORMAL + 2][lane] = nz
-                            arena.scratch[s, CARRY][lane] = _carry(
+                            arena.row[col.POSITION][r][lane] = px + nx * push
+                            arena.row[col.POSITION + 1][r][lane] = py + ny * push
+                            arena.row[col.POSITION + 2][r][lane] = pz + nz * push
+                            arena.scratch[NORMAL][s][lane] = nx
+                            arena.scratch[NORMAL + 1][s][lane] = ny
+                            arena.scratch[NORMAL + 2][s][lane] = nz
+                            arena.scratch[CARRY][s][lane] = _carry(
                                 px, py, pz, nx, ny, nz, back, shift
                             )
             else:
-                px = arena.row[r, col.POSITION]
-                py = arena.row[r, col.POSITION + 1]
-                pz = arena.row[r, col.POSITION + 2]
-                wx = arena.scratch[s, 0]
-                wy = arena.scratch[s, 1]
-                wz = arena.scratch[s, 2]
+                px = arena.row[col.POSITION][r]
+                py = arena.row[col.POSITION + 1][r]
+                pz = arena.row[col.POSITION + 2][r]
+                wx = arena.scratch[0][s]
+                wy = arena.scratch[1][s]
+                wz = arena.scratch[2][s]
                 near = _near(
                     first,
                     radius,
@@ -309,10 +309,10 @@ def push_out(
                     wx,
                     wy,
                     wz,
-                    arena.row[r, known],
-                    arena.row[r, known + 1],
-                    arena.row[r, known + 2],
-                    arena.row[r, known + 3],
+                    arena.known[r, known],
+                    arena.known[r, known + 1],
+                    arena.known[r, known + 2],
+                    arena.known[r, known + 3],
                 )
                 if near < 0.0:
                     depth, nx, ny, nz, sx, sy, sz, d = _grid_depth(
@@ -332,10 +332,10 @@ def push_out(
                         wy,
                         wz,
                     )
-                    arena.row[r, known] = sx
-                    arena.row[r, known + 1] = sy
-                    arena.row[r, known + 2] = sz
-                    arena.row[r, known + 3] = d
+                    arena.known[r, known] = sx
+                    arena.known[r, known + 1] = sy
+                    arena.known[r, known + 2] = sz
+                    arena.known[r, known + 3] = d
                     _settle(arena, r, s, px, py, pz, depth, nx, ny, nz, back, shift)
 
 

@@ -17,13 +17,13 @@ def place_root(arena: ti.template(), turn, moved, s0, r0):
         r = r0 + i * ti.static(arena.stride)
         s = s0 + i * ti.static(arena.stride)
         x, y, z = rotate(
-            turn, arena.row[r, col.REST], arena.row[r, col.REST + 1], arena.row[r, col.REST + 2]
+            turn, arena.row[col.REST][r], arena.row[col.REST + 1][r], arena.row[col.REST + 2][r]
         )
         for c in ti.static(range(3)):
-            arena.scratch[s, c] = arena.row[r, col.POSITION + c]
-        arena.row[r, col.POSITION] = x + moved[0]
-        arena.row[r, col.POSITION + 1] = y + moved[1]
-        arena.row[r, col.POSITION + 2] = z + moved[2]
+            arena.scratch[c][s] = arena.row[col.POSITION + c][r]
+        arena.row[col.POSITION][r] = x + moved[0]
+        arena.row[col.POSITION + 1][r] = y + moved[1]
+        arena.row[col.POSITION + 2][r] = z + moved[2]
 
 
 @ti.func
@@ -35,47 +35,47 @@ def finish(arena: ti.template(), turn, moved, b, h, s0, r0, count, trial, last):
     """
     stride = ti.static(arena.stride)
     rate = 1.0 / h
-    size = arena.row[r0, col.POSITION] * 0.0
+    size = arena.row[col.POSITION][r0] * 0.0
     most = size
     # Conditions stay outside the loops, which would not become vector code around them.
     if last:
         for i in range(count):
             r = r0 + i * stride
             for c in ti.static(range(3)):
-                arena.row[r, col.VIEW + c] = arena.row[r, col.POSITION + c]
+                arena.row[col.VIEW + c][r] = arena.row[col.POSITION + c][r]
     if trial:
         for i in range(count):
             r = r0 + i * stride
             s = s0 + i * stride
             for c in ti.static(range(3)):
-                x = arena.row[r, col.POSITION + c]
+                x = arena.row[col.POSITION + c][r]
                 size = size + x * x
-                arena.row[r, col.POSITION + c] = arena.scratch[s, c]
+                arena.row[col.POSITION + c][r] = arena.scratch[c][s]
     else:
         for i in range(2, count):
             r = r0 + i * stride
             s = s0 + i * stride
-            x = arena.row[r, col.POSITION]
-            y = arena.row[r, col.POSITION + 1]
-            z = arena.row[r, col.POSITION + 2]
-            vx = x - arena.scratch[s, 0]
-            vy = y - arena.scratch[s, 1]
-            vz = z - arena.scratch[s, 2]
+            x = arena.row[col.POSITION][r]
+            y = arena.row[col.POSITION + 1][r]
+            z = arena.row[col.POSITION + 2][r]
+            vx = x - arena.scratch[0][s]
+            vy = y - arena.scratch[1][s]
+            vz = z - arena.scratch[2][s]
             size = size + x * x + y * y + z * z
             most = ti.max(most, ti.max(ti.abs(vx), ti.max(ti.abs(vy), ti.abs(vz))))
             # What contact pushed out does not fly off: no faster along the normal than the surface
             # itself.
-            nx = arena.scratch[s, NORMAL]
-            ny = arena.scratch[s, NORMAL + 1]
-            nz = arena.scratch[s, NORMAL + 2]
-            off = ti.max(vx * nx + vy * ny + vz * nz - arena.scratch[s, CARRY], 0.0)
-            arena.row[r, col.VELOCITY] = (vx - nx * off) * rate
-            arena.row[r, col.VELOCITY + 1] = (vy - ny * off) * rate
-            arena.row[r, col.VELOCITY + 2] = (vz - nz * off) * rate
-            arena.row[r, col.TOUCH] = nx
-            arena.row[r, col.TOUCH + 1] = ny
-            arena.row[r, col.TOUCH + 2] = nz
-            arena.row[r, col.CARRIED] = arena.scratch[s, CARRY]
+            nx = arena.scratch[NORMAL][s]
+            ny = arena.scratch[NORMAL + 1][s]
+            nz = arena.scratch[NORMAL + 2][s]
+            off = ti.max(vx * nx + vy * ny + vz * nz - arena.scratch[CARRY][s], 0.0)
+            arena.row[col.VELOCITY][r] = (vx - nx * off) * rate
+            arena.row[col.VELOCITY + 1][r] = (vy - ny * off) * rate
+            arena.row[col.VELOCITY + 2][r] = (vz - nz * off) * rate
+            arena.row[col.TOUCH][r] = nx
+            arena.row[col.TOUCH + 1][r] = ny
+            arena.row[col.TOUCH + 2][r] = nz
+            arena.row[col.CARRIED][r] = arena.scratch[CARRY][s]
         most = most * rate
     worst = 0.0
     bad = 0
@@ -88,17 +88,17 @@ def finish(arena: ti.template(), turn, moved, b, h, s0, r0, count, trial, last):
                     r = r0 + i * stride
                     x, y, z = rotate(
                         turn,
-                        arena.row[r, col.REST][lane],
-                        arena.row[r, col.REST + 1][lane],
-                        arena.row[r, col.REST + 2][lane],
+                        arena.row[col.REST][r][lane],
+                        arena.row[col.REST + 1][r][lane],
+                        arena.row[col.REST + 2][r][lane],
                     )
-                    arena.row[r, col.POSITION][lane] = x + moved[0]
-                    arena.row[r, col.POSITION + 1][lane] = y + moved[1]
-                    arena.row[r, col.POSITION + 2][lane] = z + moved[2]
+                    arena.row[col.POSITION][r][lane] = x + moved[0]
+                    arena.row[col.POSITION + 1][r][lane] = y + moved[1]
+                    arena.row[col.POSITION + 2][r][lane] = z + moved[2]
                     for c in ti.static(range(3)):
-                        arena.row[r, col.VELOCITY + c][lane] = 0.0
-                        arena.row[r, col.TOUCH + c][lane] = 0.0
-                        arena.row[r, col.VIEW + c][lane] = arena.row[r, col.POSITION + c][lane]
+                        arena.row[col.VELOCITY + c][r][lane] = 0.0
+                        arena.row[col.TOUCH + c][r][lane] = 0.0
+                        arena.row[col.VIEW + c][r][lane] = arena.row[col.POSITION + c][r][lane]
             else:
                 worst = ti.max(worst, most[lane])
     else:
@@ -109,17 +109,17 @@ def finish(arena: ti.template(), turn, moved, b, h, s0, r0, count, trial, last):
                 r = r0 + i * stride
                 x, y, z = rotate(
                     turn,
-                    arena.row[r, col.REST],
-                    arena.row[r, col.REST + 1],
-                    arena.row[r, col.REST + 2],
+                    arena.row[col.REST][r],
+                    arena.row[col.REST + 1][r],
+                    arena.row[col.REST + 2][r],
                 )
-                arena.row[r, col.POSITION] = x + moved[0]
-                arena.row[r, col.POSITION + 1] = y + moved[1]
-                arena.row[r, col.POSITION + 2] = z + moved[2]
+                arena.row[col.POSITION][r] = x + moved[0]
+                arena.row[col.POSITION + 1][r] = y + moved[1]
+                arena.row[col.POSITION + 2][r] = z + moved[2]
                 for c in ti.static(range(3)):
-                    arena.row[r, col.VELOCITY + c] = 0.0
-                    arena.row[r, col.TOUCH + c] = 0.0
-                    arena.row[r, col.VIEW + c] = arena.row[r, col.POSITION + c]
+                    arena.row[col.VELOCITY + c][r] = 0.0
+                    arena.row[col.TOUCH + c][r] = 0.0
+                    arena.row[col.VIEW + c][r] = arena.row[col.POSITION + c][r]
         else:
             worst = most
     if not trial:
@@ -133,12 +133,12 @@ def to_rest(arena: ti.template(), turn, moved, r0, count):
     for i in range(count):
         r = r0 + i * ti.static(arena.stride)
         x, y, z = rotate(
-            turn, arena.row[r, col.REST], arena.row[r, col.REST + 1], arena.row[r, col.REST + 2]
+            turn, arena.row[col.REST][r], arena.row[col.REST + 1][r], arena.row[col.REST + 2][r]
         )
-        arena.row[r, col.POSITION] = x + moved[0]
-        arena.row[r, col.POSITION + 1] = y + moved[1]
-        arena.row[r, col.POSITION + 2] = z + moved[2]
+        arena.row[col.POSITION][r] = x + moved[0]
+        arena.row[col.POSITION + 1][r] = y + moved[1]
+        arena.row[col.POSITION + 2][r] = z + moved[2]
         for c in ti.static(range(3)):
-            arena.row[r, col.VIEW + c] = arena.row[r, col.POSITION + c]
-            arena.row[r, col.VELOCITY + c] = arena.row[r, col.POSITION + c] * 0.0
-            arena.row[r, col.TOUCH + c] = arena.row[r, col.POSITION + c] * 0.0
+            arena.row[col.VIEW + c][r] = arena.row[col.POSITION + c][r]
+            arena.row[col.VELOCITY + c][r] = arena.row[col.POSITION + c][r] * 0.0
+            arena.row[col.TOUCH + c][r] = arena.row[col.POSITION + c][r] * 0.0

@@ -155,19 +155,19 @@ def load_hair(
     """
     for r in range(row_count):
         for c in ti.static(range(3)):
-            _set_row(arena.row, first_row + r, col.REST + c, rows, r, c)
-            _set_row(arena.row, first_row + r, col.CURVATURE + c, rows, r, c + 3)
-        _set_row(arena.row, first_row + r, col.BEND, rows, r, 6)
-        _set_row(arena.row, first_row + r, col.LENGTH, rows, r, 7)
+            _set_row(arena.row[col.REST + c], first_row + r, rows, r, c)
+            _set_row(arena.row[col.CURVATURE + c], first_row + r, rows, r, c + 3)
+        _set_row(arena.row[col.BEND], first_row + r, rows, r, 6)
+        _set_row(arena.row[col.LENGTH], first_row + r, rows, r, 7)
         for slot in ti.static(range(3)):
             for lane in ti.static(range(arena.lanes)):
                 if ti.static(arena.lanes > 1):
-                    arena.row[first_row + r, col.KNOWN + 4 * slot + 3][lane] = -1.0
+                    arena.known[first_row + r, 4 * slot + 3][lane] = -1.0
                 else:
-                    arena.row[first_row + r, col.KNOWN + 4 * slot + 3] = -1.0
+                    arena.known[first_row + r, 4 * slot + 3] = -1.0
     for b in range(block_count):
         for c in ti.static(range(3)):
-            _set_row(arena.frame, first_block + b, c, frames, b, c)
+            _set_row(arena.frame[c], first_block + b, frames, b, c)
         arena.block_row[first_block + b] = first_row + blocks[b, 0]
         arena.block_points[first_block + b] = blocks[b, 1]
         arena.block_hair[first_block + b] = hair
@@ -176,12 +176,12 @@ def load_hair(
 
 
 @ti.func
-def _set_row(field: ti.template(), row, column, array: ti.template(), index, source):
+def _set_row(field: ti.template(), row, array: ti.template(), index, source: ti.template()):
     if ti.static(hasattr(field, "n")):
         for lane in ti.static(range(field.n)):
-            field[row, column][lane] = array[index, lane, source]
+            field[row][lane] = array[index, lane, source]
     else:
-        field[row, column] = array[index, 0, source]
+        field[row] = array[index, 0, source]
 
 
 @ti.kernel
@@ -222,9 +222,9 @@ def _seen(arena: ti.template(), numbers: ti.template(), strand, point):
     for c in ti.static(range(3)):
         if ti.static(arena.lanes > 1):
             lane = arena.strand_lane[strand]
-            x[c] = arena.row[r, col.REST + c][lane] if solid else arena.row[r, col.VIEW + c][lane]
+            x[c] = arena.row[col.REST + c][r][lane] if solid else arena.row[col.VIEW + c][r][lane]
         else:
-            x[c] = arena.row[r, col.REST + c] if solid else arena.row[r, col.VIEW + c]
+            x[c] = arena.row[col.REST + c][r] if solid else arena.row[col.VIEW + c][r]
     if solid:
         turn, moved = pose_between(numbers, hair, col.POSE_BEFORE, col.POSE_NOW, 1.0)
         x = turn @ x + moved
@@ -306,12 +306,12 @@ def move_origin(
         arena: The fields.
     """
     for r in range(first_row, first_row + row_count):
-        arena.row[r, col.POSITION] = arena.row[r, col.POSITION] + dx
-        arena.row[r, col.POSITION + 1] = arena.row[r, col.POSITION + 1] + dy
-        arena.row[r, col.POSITION + 2] = arena.row[r, col.POSITION + 2] + dz
-        arena.row[r, col.VIEW] = arena.row[r, col.VIEW] + dx
-        arena.row[r, col.VIEW + 1] = arena.row[r, col.VIEW + 1] + dy
-        arena.row[r, col.VIEW + 2] = arena.row[r, col.VIEW + 2] + dz
+        arena.row[col.POSITION][r] = arena.row[col.POSITION][r] + dx
+        arena.row[col.POSITION + 1][r] = arena.row[col.POSITION + 1][r] + dy
+        arena.row[col.POSITION + 2][r] = arena.row[col.POSITION + 2][r] + dz
+        arena.row[col.VIEW][r] = arena.row[col.VIEW][r] + dx
+        arena.row[col.VIEW + 1][r] = arena.row[col.VIEW + 1][r] + dy
+        arena.row[col.VIEW + 2][r] = arena.row[col.VIEW + 2][r] + dz
 
 
 @ti.kernel

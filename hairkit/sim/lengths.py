@@ -27,9 +27,9 @@ def eliminate_lengths(arena: ti.template(), s0, r0, count, low, high, bind):
     """
     stride = ti.static(arena.stride)
     r = r0 + stride
-    lx = arena.row[r, col.POSITION]
-    ly = arena.row[r, col.POSITION + 1]
-    lz = arena.row[r, col.POSITION + 2]
+    lx = arena.row[col.POSITION][r]
+    ly = arena.row[col.POSITION + 1][r]
+    lz = arena.row[col.POSITION + 2][r]
     zero = lx * 0.0
     # What moves the point below for a unit pull of the segment below it; point 1 is the head's and
     # stays.
@@ -46,9 +46,9 @@ def eliminate_lengths(arena: ti.template(), s0, r0, count, low, high, bind):
     for i in range(2, count):
         r = r0 + i * stride
         s = s0 + i * stride
-        x = arena.row[r, col.POSITION]
-        y = arena.row[r, col.POSITION + 1]
-        z = arena.row[r, col.POSITION + 2]
+        x = arena.row[col.POSITION][r]
+        y = arena.row[col.POSITION + 1][r]
+        z = arena.row[col.POSITION + 2][r]
         vx = x - lx
         vy = y - ly
         vz = z - lz
@@ -57,7 +57,7 @@ def eliminate_lengths(arena: ti.template(), s0, r0, count, low, high, bind):
         vx = vx * inverse
         vy = vy * inverse
         vz = vz * inverse
-        rest = arena.row[r - stride, col.LENGTH]
+        rest = arena.row[col.LENGTH][r - stride]
         excess = n - rest
         excess = excess - ti.max(low * rest, ti.min(high * rest, excess))
         worst = ti.max(worst, ti.abs(excess) - STRAIN_LEFT * rest)
@@ -67,9 +67,9 @@ def eliminate_lengths(arena: ti.template(), s0, r0, count, low, high, bind):
         # Inverse masses: 2 for the tip, half a point's mass; along the surface only where it
         # touches one.
         above = 2.0 if i == count - 1 else 1.0
-        nx = arena.scratch[s, NORMAL] * bind
-        ny = arena.scratch[s, NORMAL + 1] * bind
-        nz = arena.scratch[s, NORMAL + 2] * bind
+        nx = arena.scratch[NORMAL][s] * bind
+        ny = arena.scratch[NORMAL + 1][s] * bind
+        nz = arena.scratch[NORMAL + 2][s] * bind
         along = vx * nx + vy * ny + vz * nz
         mx = (vx - nx * along) * above
         my = (vy - ny * along) * above
@@ -78,11 +78,11 @@ def eliminate_lengths(arena: ti.template(), s0, r0, count, low, high, bind):
         t = off * pivot
         rhs = excess - t * rhs
         pivot = 1.0 / (diagonal + 1e-4 - off * t)
-        arena.scratch[s, EDGE_] = vx
-        arena.scratch[s, EDGE_ + 1] = vy
-        arena.scratch[s, EDGE_ + 2] = vz
-        arena.scratch[s, PIVOT_] = pivot
-        arena.scratch[s, RHS_] = rhs
+        arena.scratch[EDGE_][s] = vx
+        arena.scratch[EDGE_ + 1][s] = vy
+        arena.scratch[EDGE_ + 2][s] = vz
+        arena.scratch[PIVOT_][s] = pivot
+        arena.scratch[RHS_][s] = rhs
         below = above
         lx = x
         ly = y
@@ -99,7 +99,7 @@ def eliminate_lengths(arena: ti.template(), s0, r0, count, low, high, bind):
 def substitute_lengths(arena: ti.template(), s0, r0, count, bind):
     """Direct length solve, second half: move the points, tip to root."""
     stride = ti.static(arena.stride)
-    zero = arena.row[r0, col.POSITION] * 0.0
+    zero = arena.row[col.POSITION][r0] * 0.0
     tx = zero
     ty = zero
     tz = zero
@@ -107,28 +107,28 @@ def substitute_lengths(arena: ti.template(), s0, r0, count, bind):
         i = count - 1 - back
         r = r0 + i * stride
         s = s0 + i * stride
-        vx = arena.scratch[s, EDGE_]
-        vy = arena.scratch[s, EDGE_ + 1]
-        vz = arena.scratch[s, EDGE_ + 2]
-        nx = arena.scratch[s, NORMAL] * bind
-        ny = arena.scratch[s, NORMAL + 1] * bind
-        nz = arena.scratch[s, NORMAL + 2] * bind
+        vx = arena.scratch[EDGE_][s]
+        vy = arena.scratch[EDGE_ + 1][s]
+        vz = arena.scratch[EDGE_ + 2][s]
+        nx = arena.scratch[NORMAL][s] * bind
+        ny = arena.scratch[NORMAL + 1][s] * bind
+        nz = arena.scratch[NORMAL + 2][s] * bind
         weight = 2.0 if i == count - 1 else 1.0
         # t is the pull of the segment towards the tip, kept to the surface.
         along = tx * nx + ty * ny + tz * nz
         tx = (tx - nx * along) * weight
         ty = (ty - ny * along) * weight
         tz = (tz - nz * along) * weight
-        pull = (arena.scratch[s, RHS_] + vx * tx + vy * ty + vz * tz) * arena.scratch[s, PIVOT_]
+        pull = (arena.scratch[RHS_][s] + vx * tx + vy * ty + vz * tz) * arena.scratch[PIVOT_][s]
         along = vx * nx + vy * ny + vz * nz
-        arena.row[r, col.POSITION] = (
-            arena.row[r, col.POSITION] + tx - (vx - nx * along) * weight * pull
+        arena.row[col.POSITION][r] = (
+            arena.row[col.POSITION][r] + tx - (vx - nx * along) * weight * pull
         )
-        arena.row[r, col.POSITION + 1] = (
-            arena.row[r, col.POSITION + 1] + ty - (vy - ny * along) * weight * pull
+        arena.row[col.POSITION + 1][r] = (
+            arena.row[col.POSITION + 1][r] + ty - (vy - ny * along) * weight * pull
         )
-        arena.row[r, col.POSITION + 2] = (
-            arena.row[r, col.POSITION + 2] + tz - (vz - nz * along) * weight * pull
+        arena.row[col.POSITION + 2][r] = (
+            arena.row[col.POSITION + 2][r] + tz - (vz - nz * along) * weight * pull
         )
         tx = vx * pull
         ty = vy * pull
