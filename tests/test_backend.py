@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from conftest import BACKENDS as WANTED
 
@@ -14,6 +15,7 @@ import hairkit.backend.session as session_module
 from hairkit.backend import (
     BACKENDS,
     Probe,
+    bind,
     choose_backend,
     current_session,
     open_session,
@@ -195,3 +197,32 @@ def test_trial_that_hangs_is_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     found = probe_backend("cpu")
     assert not found.works
     assert "no answer" in found.reason
+
+
+@ti.kernel
+def _weigh(scale: ti.i32, field: ti.template(), by: ti.types.ndarray(), plus: ti.types.ndarray()):
+    for i in field:
+        field[i] = scale * by[i] + plus[i]
+
+
+def test_bound_launch_sees_what_its_arrays_hold_now(backend: str) -> None:
+    """Launch a kernel bound to its arguments: as a plain call, with what arrays hold by then."""
+    open_session(backend)
+    bound, plain = ti.field(ti.f32, 5), ti.field(ti.f32, 5)
+    by = np.arange(5, dtype=np.float32)
+    plus = ti.ndarray(ti.f32, 5)
+    launch = bind(_weigh, 3, bound, by, plus)
+    for turn in range(4):
+        by[:] = np.arange(5) + 10.0 * turn
+        plus.fill(turn)
+        launch()
+        _weigh(3, plain, by, plus)
+        assert bound.to_numpy().tolist() == plain.to_numpy().tolist()
+        assert bound.to_numpy()[4] == 3 * (4 + 10 * turn) + turn
+
+
+def test_bound_launch_is_a_plain_call_where_taichi_is_built_otherwise() -> None:
+    """Bind what has nothing of a known kernel: it is called with its arguments."""
+    seen: list[Any] = []
+    bind(lambda *arguments: seen.extend(arguments), 1, "two")()
+    assert seen == [1, "two"]

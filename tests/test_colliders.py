@@ -11,6 +11,7 @@ from trimesh.creation import box, icosphere
 
 from hairkit.errors import HairkitError, WorldError
 from hairkit.shapes import Box, Capsule, DistanceGrid, Ellipsoid, Plane, Sphere
+from hairkit.sim.colliders import as_shape
 from hairkit.sim.hair import Hair
 from hairkit.sim.world import World
 from hairkit.style import load_style
@@ -236,3 +237,34 @@ def test_solid_pose_must_be_a_rotation_and_a_translation(world: Worlds, pose: An
         assert "\n" not in str(error.value)
     assert np.array_equal(solid.pose, np.eye(4))
     assert made.colliders == [solid]
+
+
+def test_two_meshes_do_not_take_each_other_for_one(world: Worlds) -> None:
+    """Lay hair over one of two meshes: the other, far away, changes nothing."""
+    alone, both = world(), world()
+    hairs = [curtain(alone), curtain(both)]
+    for made in (alone, both):
+        made.add_collider(SHAPES["mesh"], pose=at((0.0, -0.25, 0.0)))
+    both.add_collider(SHAPES["mesh"], pose=at((3.0, 0.0, 0.0)))
+    for _ in range(60):
+        alone.step(1 / 60)
+        both.step(1 / 60)
+    apart = np.abs(hairs[0].points() - hairs[1].points()).max()
+    assert apart < 1e-4
+    assert both.stats().max_penetration < DEPTH
+
+
+def test_one_grid_serves_all_who_use_it(world: Worlds) -> None:
+    """Add one shape twice and take it out twice: it takes room once, and gives it back at last."""
+    made = world()
+    curtain(made)
+    shape = as_shape(SHAPES["mesh"])
+    cells = made.arena.cell_space.free
+    first, second = made.add_collider(shape), made.add_collider(shape)
+    taken = made.arena.cell_space.free
+    assert isinstance(shape, DistanceGrid)
+    assert taken == cells - shape.values.size
+    made.remove(first)
+    assert made.arena.cell_space.free == taken
+    made.remove(second)
+    assert made.arena.cell_space.free == cells

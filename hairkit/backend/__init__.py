@@ -13,6 +13,7 @@ from typing import Any
 
 import taichi
 
+from hairkit.backend.launch import bind
 from hairkit.backend.probe import BACKENDS, Probe, choose_backend, probe_backend, probe_backends
 from hairkit.backend.session import Session, current_session, open_session
 
@@ -23,6 +24,7 @@ __all__ = [
     "BACKENDS",
     "Probe",
     "Session",
+    "bind",
     "choose_backend",
     "current_session",
     "open_session",

@@ -126,7 +126,7 @@ class Arena:
         self.guide_count = ti.field(ti.i32, strands)
         self.guide_point = ti.Vector.field(3, ti.f32, max_points)
 
-        self.grid_value = ti.field(ti.f32, max_cells)
+        self.grid_value = ti.Vector.field(4, ti.f32, max_cells)
 
     def _rows(self, rows: int, columns: int) -> list[Any]:
         """Return one field a column.
@@ -192,7 +192,7 @@ def _copy_frames(count: ti.i32, old: ti.template(), new: ti.template()):
             new.frame[c][b] = old.frame[c][b]
 
 
-def shared_arena(session: Session, max_points: int, max_cells: int = 2**21) -> Arena:
+def shared_arena(session: Session, max_points: int, max_cells: int = 2**20) -> Arena:
     """Return the session's arena, made at the first call, grown if it is smaller than asked for.
 
     Raises:

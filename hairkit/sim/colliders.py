@@ -1,5 +1,6 @@
 """Colliders: what hair is kept out of, and the rows that the solver reads of them."""
 
+import itertools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,20 +16,25 @@ if TYPE_CHECKING:
     from hairkit.sim.hair import Hair
 
 
+_serials = itertools.count()
+"""Numbers of colliders."""
+
+
 class Collider:
     """A shape in a world, still or moving; made by ``World.add_collider``."""
 
-    def __init__(self, shape: Shape, pose: NDArray[np.float64], cells: tuple[int, int] = (0, 0)):
+    def __init__(self, shape: Shape, pose: NDArray[np.float64], first_cell: int = 0):
         """Keep the shape and where it begins.
 
         Args:
             shape: What it is, in its own frame [m].
             pose: Its frame to the world's, shape (4, 4).
-            cells: First cell of its distance grid in the arena, and how many.
+            first_cell: First cell of its distance grid in the arena.
         """
         self.shape = shape
         self.pose = pose
-        self.cells = cells
+        self.first_cell = first_cell
+        self.serial = next(_serials)
         self.moved = True
 
     def set_pose(self, pose: Any) -> None:
@@ -49,7 +55,7 @@ class Collider:
 
     def row(self) -> list[float]:
         """Return its kind and nine shape columns."""
-        return shape_row(self.shape, self.cells[0])
+        return shape_row(self.shape, self.first_cell)
 
 
 def shape_row(shape: Shape, first_cell: int) -> list[float]:
@@ -110,12 +116,14 @@ def lay_contacts(
         for collider in colliders:
             table[at, :10] = collider.row()
             table[at, col.SLOT] = 2.0
+            table[at, col.OWNER] = 2.0 + collider.serial % 2**23
             table[at, col.COLLIDER_BEFORE :][:7] = pose_row(collider.pose, hair.origin)
             table[at, col.COLLIDER_NOW :][:7] = table[at, col.COLLIDER_BEFORE :][:7]
             at += 1
         for _, shape_numbers, follows in hair.shapes:
             table[at, :10] = shape_numbers
             table[at, col.SLOT] = float(follows)
+            table[at, col.OWNER] = 1.0
             pose = hair.head_pose if follows else hair.body_pose
             before = (
                 numbers[hair.index, col.POSE_BEFORE :][:7]

@@ -69,7 +69,9 @@ COLLIDER_NOW = 17
 """Its pose at the end of this step, 7 columns."""
 SLOT = 24
 """Which of a point's three known distances belongs to it: 0 the body's, 1 the head's, 2 others'."""
-CONTACT_COLUMNS = 25
+OWNER = 25
+"""A number of the collider's own: what a slot knows is true of one collider only."""
+CONTACT_COLUMNS = 26
 
 SPHERE = 0
 CAPSULE = 1
@@ -100,6 +102,6 @@ CARRIED = 20
 """How far that surface moved along it during the last tick [m]."""
 ROW_COLUMNS = 21
 
-KNOWN_COLUMNS = 12
-"""Where a distance grid was last looked up, in its frame, and what it said [m], 4 columns for each
-of 3 slots."""
+KNOWN_EACH = 8
+"""Columns of what one slot knows of a distance grid; see ``contact``."""
+KNOWN_COLUMNS = 3 * KNOWN_EACH

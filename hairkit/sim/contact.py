@@ -13,6 +13,19 @@ NORMAL = 8
 """Scratch columns of the direction out of what a point touches, 3; zero for nothing."""
 CARRY = 11
 """Scratch column of how far the surface moved along that direction during the tick [m]."""
+LOOK = 12
+"""Scratch columns of where lanes look a grid up, and whether they do, 4."""
+KNOWN_AT = 0
+"""Columns of a slot: where the grid was looked up, in its frame [m], 3."""
+KNOWN_DISTANCE = 3
+"""The distance found there [m]."""
+KNOWN_OUT = 4
+"""The direction out, in the grid's frame, 3."""
+KNOWN_OWNER = 7
+"""Which collider it was."""
+REUSE = 2e-5
+"""A plane found this near by holds still [m]: a point at rest would otherwise never come to rest
+where a grid's directions change from cell to cell."""
 TOUCHING = 2e-5
 """A point this near to where contact would push it touches the collider [m]."""
 
@@ -108,7 +121,11 @@ def _shape(kind, px, py, pz, table: ti.template(), row):
 
 @ti.func
 def grid_distance(grid: ti.template(), table: ti.template(), row, px, py, pz):
-    """Return a distance grid's value and unit gradient at one point of its own frame."""
+    """Return a distance grid's value and direction out at one point of its own frame.
+
+    The direction is interpolated between those at the grid's points. The gradient of interpolated
+    distances would jump from cell to cell, and hair pressed into such a crease never rests.
+    """
     first = ti.cast(table[row, col.SHAPE], ti.i32)
     nx = ti.cast(table[row, col.SHAPE + 1], ti.i32)
     ny = ti.cast(table[row, col.SHAPE + 2], ti.i32)
@@ -132,27 +149,15 @@ def grid_distance(grid: ti.template(), table: ti.template(), row, px, py, pz):
     fy = cy - j
     fz = cz - k
     at = first + (i * ny + j) * nz + k
-    v000 = grid[at]
-    v001 = grid[at + 1]
-    v010 = grid[at + nz]
-    v011 = grid[at + nz + 1]
-    v100 = grid[at + ny * nz]
-    v101 = grid[at + ny * nz + 1]
-    v110 = grid[at + ny * nz + nz]
-    v111 = grid[at + ny * nz + nz + 1]
-    a00 = v000 + (v001 - v000) * fz
-    a01 = v010 + (v011 - v010) * fz
-    a10 = v100 + (v101 - v100) * fz
-    a11 = v110 + (v111 - v110) * fz
-    b0 = a00 + (a01 - a00) * fy
-    b1 = a10 + (a11 - a10) * fy
-    dx = b1 - b0
-    dy = (a01 - a00) * (1.0 - fx) + (a11 - a10) * fx
-    dz = ((v001 - v000) * (1.0 - fy) + (v011 - v010) * fy) * (1.0 - fx) + (
-        (v101 - v100) * (1.0 - fy) + (v111 - v110) * fy
-    ) * fx
-    size = 1.0 / ti.sqrt(dx * dx + dy * dy + dz * dz + 1e-20)
-    return b0 + (b1 - b0) * fx + outside, dx * size, dy * size, dz * size
+    a00 = grid[at] * (1.0 - fz) + grid[at + 1] * fz
+    a01 = grid[at + nz] * (1.0 - fz) + grid[at + nz + 1] * fz
+    a10 = grid[at + ny * nz] * (1.0 - fz) + grid[at + ny * nz + 1] * fz
+    a11 = grid[at + ny * nz + nz] * (1.0 - fz) + grid[at + ny * nz + nz + 1] * fz
+    b0 = a00 * (1.0 - fy) + a01 * fy
+    b1 = a10 * (1.0 - fy) + a11 * fy
+    v = b0 * (1.0 - fx) + b1 * fx
+    size = 1.0 / ti.sqrt(v[1] * v[1] + v[2] * v[2] + v[3] * v[3] + 1e-20)
+    return v[0] + outside, v[1] * size, v[2] * size, v[3] * size
 
 
 @ti.func
@@ -224,170 +229,98 @@ def push_out(
             nx, ny, nz = rotate(turn, mx, my, mz)
             _settle(arena, r, s0 + i * stride, px, py, pz, radius - d, nx, ny, nz, back, shift)
     else:
-        known = 4 * ti.cast(contacts[row, col.SLOT], ti.i32)
+        known = col.KNOWN_EACH * ti.cast(contacts[row, col.SLOT], ti.i32)
         for i in range(2, count):
             r = r0 + i * stride
             s = s0 + i * stride
-            if ti.static(arena.lanes > 1):
-                near = _near(
-                    first,
-                    radius,
-                    turn,
-                    moved,
+            px = arena.row[col.POSITION][r]
+            py = arena.row[col.POSITION + 1][r]
+            pz = arena.row[col.POSITION + 2][r]
+            lx, ly, lz = rotate_back(turn, px - moved[0], py - moved[1], pz - moved[2])
+            # In the tick's first contact the surface is the plane seen from where the tick began,
+            # where the point was outside: so a fast point does not go through something thin, such
+            # as an ear, and come out behind it.
+            ox = lx
+            oy = ly
+            oz = lz
+            if first:
+                ox, oy, oz = rotate_back(
                     turn0,
-                    moved0,
-                    arena.row[col.POSITION][r],
-                    arena.row[col.POSITION + 1][r],
-                    arena.row[col.POSITION + 2][r],
-                    arena.scratch[0][s],
-                    arena.scratch[1][s],
-                    arena.scratch[2][s],
-                    arena.known[r, known],
-                    arena.known[r, known + 1],
-                    arena.known[r, known + 2],
-                    arena.known[r, known + 3],
+                    arena.scratch[0][s] - moved0[0],
+                    arena.scratch[1][s] - moved0[1],
+                    arena.scratch[2][s] - moved0[2],
                 )
-                if near.min() < 0.0:
-                    for lane in range(ti.static(arena.lanes)):
-                        # Straight into fields: a local vector indexed by a variable would live in
-                        # memory.
-                        px = arena.row[col.POSITION][r][lane]
-                        py = arena.row[col.POSITION + 1][r][lane]
-                        pz = arena.row[col.POSITION + 2][r][lane]
-                        wx = arena.scratch[0][s][lane]
-                        wy = arena.scratch[1][s][lane]
-                        wz = arena.scratch[2][s][lane]
-                        depth, nx, ny, nz, sx, sy, sz, d = _grid_depth(
-                            arena,
-                            contacts,
-                            row,
-                            first,
-                            radius,
-                            turn,
-                            moved,
-                            turn0,
-                            moved0,
-                            px,
-                            py,
-                            pz,
-                            wx,
-                            wy,
-                            wz,
-                        )
-                        arena.known[r, known][lane] = sx
-                        arena.known[r, known + 1][lane] = sy
-                        arena.known[r, known + 2][lane] = sz
-                        arena.known[r, known + 3][lane] = d
-                        if depth > -TOUCHING:
-                            push = ti.max(depth, 0.0)
-                            arena.row[col.POSITION][r][lane] = px + nx * push
-                            arena.row[col.POSITION + 1][r][lane] = py + ny * push
-                            arena.row[col.POSITION + 2][r][lane] = pz + nz * push
-                            arena.scratch[NORMAL][s][lane] = nx
-                            arena.scratch[NORMAL + 1][s][lane] = ny
-                            arena.scratch[NORMAL + 2][s][lane] = nz
-                            arena.scratch[CARRY][s][lane] = _carry(
-                                px, py, pz, nx, ny, nz, back, shift
-                            )
-            else:
-                px = arena.row[col.POSITION][r]
-                py = arena.row[col.POSITION + 1][r]
-                pz = arena.row[col.POSITION + 2][r]
-                wx = arena.scratch[0][s]
-                wy = arena.scratch[1][s]
-                wz = arena.scratch[2][s]
-                near = _near(
-                    first,
-                    radius,
-                    turn,
-                    moved,
-                    turn0,
-                    moved0,
-                    px,
-                    py,
-                    pz,
-                    wx,
-                    wy,
-                    wz,
-                    arena.known[r, known],
-                    arena.known[r, known + 1],
-                    arena.known[r, known + 2],
-                    arena.known[r, known + 3],
+            way = (lx - ox) * (lx - ox) + (ly - oy) * (ly - oy) + (lz - oz) * (lz - oz)
+            kx = ox - arena.known[r, known + KNOWN_AT]
+            ky = oy - arena.known[r, known + KNOWN_AT + 1]
+            kz = oz - arena.known[r, known + KNOWN_AT + 2]
+            gone = kx * kx + ky * ky + kz * kz
+            # A distance changes no faster than the point moves.
+            near = (
+                arena.known[r, known + KNOWN_DISTANCE]
+                - 1.1 * (ti.sqrt(gone) + ti.sqrt(way))
+                - radius
+                - TOUCHING
+            )
+            mine = arena.known[r, known + KNOWN_OWNER] == contacts[row, col.OWNER]
+            # So that what is not a number is looked up again.
+            away = ti.select(mine & (near >= 0.0), 1.0, -1.0)
+            stale = ti.select((away > 0.0) | (mine & (gone <= REUSE * REUSE)), 0.0, 1.0)
+            if _lowest(away) < 0.0:
+                if ti.static(arena.lanes > 1):
+                    if stale.max() > 0.0:
+                        # Through fields: a local vector indexed by a variable would live in memory.
+                        arena.scratch[LOOK][s] = ox
+                        arena.scratch[LOOK + 1][s] = oy
+                        arena.scratch[LOOK + 2][s] = oz
+                        arena.scratch[LOOK + 3][s] = stale
+                        for lane in range(ti.static(arena.lanes)):
+                            if arena.scratch[LOOK + 3][s][lane] > 0.0:
+                                x = arena.scratch[LOOK][s][lane]
+                                y = arena.scratch[LOOK + 1][s][lane]
+                                z = arena.scratch[LOOK + 2][s][lane]
+                                d, mx, my, mz = grid_distance(
+                                    arena.grid_value, contacts, row, x, y, z
+                                )
+                                arena.known[r, known + KNOWN_AT][lane] = x
+                                arena.known[r, known + KNOWN_AT + 1][lane] = y
+                                arena.known[r, known + KNOWN_AT + 2][lane] = z
+                                arena.known[r, known + KNOWN_DISTANCE][lane] = d
+                                arena.known[r, known + KNOWN_OUT][lane] = mx
+                                arena.known[r, known + KNOWN_OUT + 1][lane] = my
+                                arena.known[r, known + KNOWN_OUT + 2][lane] = mz
+                                arena.known[r, known + KNOWN_OWNER][lane] = contacts[row, col.OWNER]
+                elif stale > 0.0:
+                    d, mx, my, mz = grid_distance(arena.grid_value, contacts, row, ox, oy, oz)
+                    arena.known[r, known + KNOWN_AT] = ox
+                    arena.known[r, known + KNOWN_AT + 1] = oy
+                    arena.known[r, known + KNOWN_AT + 2] = oz
+                    arena.known[r, known + KNOWN_DISTANCE] = d
+                    arena.known[r, known + KNOWN_OUT] = mx
+                    arena.known[r, known + KNOWN_OUT + 1] = my
+                    arena.known[r, known + KNOWN_OUT + 2] = mz
+                    arena.known[r, known + KNOWN_OWNER] = contacts[row, col.OWNER]
+                # Where the plane was seen from too far away to mean anything, it is too far to
+                # touch as well.
+                mx = arena.known[r, known + KNOWN_OUT]
+                my = arena.known[r, known + KNOWN_OUT + 1]
+                mz = arena.known[r, known + KNOWN_OUT + 2]
+                d = (
+                    arena.known[r, known + KNOWN_DISTANCE]
+                    + mx * (lx - arena.known[r, known + KNOWN_AT])
+                    + my * (ly - arena.known[r, known + KNOWN_AT + 1])
+                    + mz * (lz - arena.known[r, known + KNOWN_AT + 2])
                 )
-                if near < 0.0:
-                    depth, nx, ny, nz, sx, sy, sz, d = _grid_depth(
-                        arena,
-                        contacts,
-                        row,
-                        first,
-                        radius,
-                        turn,
-                        moved,
-                        turn0,
-                        moved0,
-                        px,
-                        py,
-                        pz,
-                        wx,
-                        wy,
-                        wz,
-                    )
-                    arena.known[r, known] = sx
-                    arena.known[r, known + 1] = sy
-                    arena.known[r, known + 2] = sz
-                    arena.known[r, known + 3] = d
-                    _settle(arena, r, s, px, py, pz, depth, nx, ny, nz, back, shift)
+                nx, ny, nz = rotate(turn, mx, my, mz)
+                _settle(arena, r, s, px, py, pz, radius - d, nx, ny, nz, back, shift)
 
 
 @ti.func
-def _near(first, radius, turn, moved, turn0, moved0, px, py, pz, wx, wy, wz, kx, ky, kz, known):
-    """Return how far from a grid's contact a point is at least; negative: look it up.
-
-    A distance changes no faster than the point moves, so the last look-up (at k, of value known, in
-    the grid's frame) holds for a while. In the tick's first contact the way from where the tick
-    began, w, counts as well.
-    """
-    lx, ly, lz = rotate_back(turn, px - moved[0], py - moved[1], pz - moved[2])
-    gone = ti.sqrt((lx - kx) ** 2 + (ly - ky) ** 2 + (lz - kz) ** 2)
-    if first:
-        ox, oy, oz = rotate_back(turn0, wx - moved0[0], wy - moved0[1], wz - moved0[2])
-        gone = ti.sqrt((ox - kx) ** 2 + (oy - ky) ** 2 + (oz - kz) ** 2)
-        gone = gone + ti.sqrt((lx - ox) ** 2 + (ly - oy) ** 2 + (lz - oz) ** 2)
-    return known - 1.1 * gone - radius - TOUCHING
-
-
-@ti.func
-def _grid_depth(
-    arena: ti.template(),
-    contacts: ti.template(),
-    row,
-    first,
-    radius,
-    turn,
-    moved,
-    turn0,
-    moved0,
-    px,
-    py,
-    pz,
-    wx,
-    wy,
-    wz,
-):
-    """Return how deep p is in a grid's solid, the way out, and where what was looked up.
-
-    In the tick's first contact the surface is the plane seen from where the tick began, w, where
-    the point was
-    outside: so a fast point does not go through something thin, such as an ear, and come out behind
-        it.
-    """
-    lx, ly, lz = rotate_back(turn, px - moved[0], py - moved[1], pz - moved[2])
-    sx = lx
-    sy = ly
-    sz = lz
-    if first:
-        sx, sy, sz = rotate_back(turn0, wx - moved0[0], wy - moved0[1], wz - moved0[2])
-    d, mx, my, mz = grid_distance(arena.grid_value, contacts, row, sx, sy, sz)
-    depth = radius - (d + mx * (lx - sx) + my * (ly - sy) + mz * (lz - sz))
-    nx, ny, nz = rotate(turn, mx, my, mz)
-    return depth, nx, ny, nz, sx, sy, sz, d
+def _lowest(v):
+    """Return the least of a vector's lanes, or a number itself."""
+    least = 0.0
+    if ti.static(hasattr(v, "n")):
+        least = v.min()
+    else:
+        least = v
+    return least

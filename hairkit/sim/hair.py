@@ -86,7 +86,6 @@ class Hair:
         self.row_count = layout.row_count
         self.block_count = len(layout.blocks)
         self.contact_rows: tuple[int, int] = (0, 0)
-        self.cells: list[tuple[int, int]] = []
         self.shapes: list[tuple[Shape, list[float], bool]] = []
         self.body_seen = pose
 

@@ -9,7 +9,7 @@ solve (Han and Harada 2013) and contact, contact last.
 from hairkit.backend import ti
 from hairkit.sim import columns as col
 from hairkit.sim.bending import bend, eliminate, substitute
-from hairkit.sim.contact import push_out
+from hairkit.sim.contact import KNOWN_OWNER, push_out
 from hairkit.sim.ends import finish, place_root, to_rest
 from hairkit.sim.lengths import eliminate_lengths, substitute_lengths
 from hairkit.sim.rod import pose_between
@@ -160,11 +160,13 @@ def load_hair(
         _set_row(arena.row[col.BEND], first_row + r, rows, r, 6)
         _set_row(arena.row[col.LENGTH], first_row + r, rows, r, 7)
         for slot in ti.static(range(3)):
+            # No collider's number: nothing is known.
             for lane in ti.static(range(arena.lanes)):
+                owner = col.KNOWN_EACH * slot + KNOWN_OWNER
                 if ti.static(arena.lanes > 1):
-                    arena.known[first_row + r, 4 * slot + 3][lane] = -1.0
+                    arena.known[first_row + r, owner][lane] = 0.0
                 else:
-                    arena.known[first_row + r, 4 * slot + 3] = -1.0
+                    arena.known[first_row + r, owner] = 0.0
     for b in range(block_count):
         for c in ti.static(range(3)):
             _set_row(arena.frame[c], first_block + b, frames, b, c)
@@ -320,7 +322,7 @@ def load_grid(
     count: ti.i32,
     first: ti.i32,
     # in
-    values: ti.types.ndarray(dtype=ti.f32, ndim=1),
+    values: ti.types.ndarray(dtype=ti.f32, ndim=2),
     # out
     arena: ti.template(),
 ):
@@ -329,11 +331,12 @@ def load_grid(
     Args:
         count: Cells of the grid.
         first: Where they go.
-        values: Distances [m], shape (count,).
+        values: Distance [m] and direction out of each cell, shape (count, 4).
         arena: The fields.
     """
     for i in range(count):
-        arena.grid_value[first + i] = values[i]
+        for c in ti.static(range(4)):
+            arena.grid_value[first + i][c] = values[i, c]
 
 
 @ti.kernel

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hairkit.backend import open_session, ti
+from hairkit.backend import bind, open_session, ti
 from hairkit.errors import WorldError
 from hairkit.groom import Groom
-from hairkit.shapes import DistanceGrid, Shape
 from hairkit.sim import columns as col
 from hairkit.sim import kernels
 from hairkit.sim.arena import Arena, shared_arena
 from hairkit.sim.checks import check_pose, vector
 from hairkit.sim.colliders import Collider, as_shape, lay_contacts, shape_row
+from hairkit.sim.grids import give_grid, take_grid
 from hairkit.sim.hair import BEND_DAMPING_S, SLEEP_SPEED, Hair
 from hairkit.sim.layout import pack
 from hairkit.sim.poses import pose_row
@@ -88,6 +88,7 @@ class World:
         shared_arena(self.session, max_points)
         self._lay_table(np.zeros((16, col.HAIR_COLUMNS), np.float32), np.zeros((1, 1)))
         self._active: Any = None
+        self._bound: tuple[Any, Callable[[], Any]] | None = None
         self._active_count = 0
         self._resets_before = 0
         self._slow_warned = False
@@ -211,9 +212,7 @@ class World:
         head = groom.head
         for shape, follows in ((head.body_shape, False), (head.head_shape, True)):
             if shape is not None:
-                first, count = self._load_grid(shape)
-                if count:
-                    hair.cells.append((first, count))
+                first = take_grid(self.session, shape)
                 hair.shapes.append((shape, shape_row(shape, first), follows))
         self.hairs.append(hair)
         hair.write_step(self._numbers, self.clock, self.clock)
@@ -250,14 +249,13 @@ class World:
             }
             for name, count in counts.items():
                 spaces[name].give(thing._rows[name], count)
-            for first, count in thing.cells:
-                self.arena.cell_space.give(first, count)
+            for shape, _, _ in thing.shapes:
+                give_grid(self.session, shape)
         else:
             if thing not in self.colliders:
                 raise WorldError("remove: this collider is not in this world")
             self.colliders.remove(thing)
-            if thing.cells[1]:
-                self.arena.cell_space.give(*thing.cells)
+            give_grid(self.session, thing.shape)
             self._wake()
         self.active_changed = True
         self._contacts_changed = True
@@ -282,7 +280,7 @@ class World:
             raise WorldError("collider pose: expected finite numbers below 1e7 m")
         solid = as_shape(shape)
         shape_row(solid, 0)
-        collider = Collider(solid, matrix, self._load_grid(solid))
+        collider = Collider(solid, matrix, take_grid(self.session, solid))
         self.colliders.append(collider)
         self._contacts_changed = True
         self._wake()
@@ -425,17 +423,6 @@ class World:
                 spaces[name].give(first, wanted[name])
             self.arena.grown(points=self.arena.max_points * 2, cells=self.arena.max_cells)
 
-    def _load_grid(self, shape: Shape) -> tuple[int, int]:
-        if not isinstance(shape, DistanceGrid):
-            return 0, 0
-        values = np.ascontiguousarray(shape.values, np.float32).ravel()
-        first = self.arena.cell_space.take(len(values))
-        while first is None:
-            self.arena.grown(points=self.arena.max_points, cells=self.arena.max_cells * 2)
-            first = self.arena.cell_space.take(len(values))
-        kernels.load_grid(len(values), first, values, self.arena)
-        return first, len(values)
-
     def _write_hair(self, hair: Hair) -> None:
         """Fill in what does not change from step to step."""
         if hair.index >= len(self._numbers):
@@ -562,7 +549,14 @@ class World:
         before = time.perf_counter()
         self._table[0, col.ACTIVE_COUNT] = count
         self._table[0, col.CHUNK_BLOCKS] = each
-        kernels.advance(chunks, serial, arena, active, self._table)
+        wanted = (chunks, serial, arena, active, self._table)
+        bound = self._bound
+        if bound is None or not (
+            bound[0][:2] == wanted[:2]
+            and all(a is b for a, b in zip(bound[0][2:], wanted[2:], strict=True))
+        ):
+            bound = self._bound = (wanted, bind(kernels.advance, *wanted))
+        bound[1]()
         key = ("advance", id(arena), serial)
         seen = self.session.shared.setdefault("launched", set())
         if key not in seen:
