@@ -17,7 +17,7 @@ Array = NDArray[np.float64]
 DIFFERENCE = 1e-6
 """Step of the central differences [m]."""
 
-FIRST_TRIPLE = (2.0,)
+FIRST_TRIPLE = (12 / 5, 12 / 13)
 """What the bending stiffness of the first triples is multiplied by: the first stands for half a
 cell."""
 

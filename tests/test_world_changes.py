@@ -9,6 +9,7 @@ import scenes
 from scenes import play, settle, small
 
 from hairkit.shapes import Sphere
+from hairkit.sim import columns
 from hairkit.sim.hair import Hair
 from hairkit.sim.world import World
 
@@ -85,6 +86,27 @@ def test_rigid_hair_is_its_style_and_is_not_simulated(world: Worlds) -> None:
             gap = scenes.in_head(points, hair.head_pose) - hair.groom.points
             assert np.abs(gap).max() < 1e-6
         assert made.stats().awake == 0
+
+
+def test_less_motion_takes_fewer_ticks_while_the_head_is_calm(world: Worlds) -> None:
+    """Turn a head slowly, then fast: hair of half the motion takes half the ticks until then."""
+    made = world()
+    hairs = [
+        made.add_hair(small("long"), motion=motion, pose=scenes.pose(None, (place, 0.0, 0.0)))
+        for place, motion in enumerate((1.0, 0.5))
+    ]
+    stands = [hair.head_pose for hair in hairs]
+    ticks = []
+    for frame in range(180):
+        rate = 0.5 if frame < 120 else 4.0
+        for hair, stand in zip(hairs, stands, strict=True):
+            hair.set_head(stand @ scenes.pose(scenes.turning((0, 1, 0), rate * frame / 60)))
+        made.step(1 / 60)
+        ticks.append([made._numbers[hair.index, columns.TICKS] for hair in hairs])
+    counts = np.array(ticks)
+    assert counts[:, 0].tolist() == [2] * 180
+    assert counts[40:120, 1].tolist() == [1] * 80
+    assert counts[125:, 1].tolist() == [2] * 55
 
 
 def test_hair_out_of_the_wind_hangs_as_in_still_air(world: Worlds) -> None:

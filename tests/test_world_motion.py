@@ -82,6 +82,19 @@ def lengths(hair: Any) -> Points:
 # ---- turn and nod in wind
 
 
+@pytest.mark.parametrize("motion", [0.7, 0.2])
+def test_hair_of_less_motion_keeps_its_length_too(world: Worlds, motion: float) -> None:
+    """Turn and nod our own head, with long hair of less motion: as strict as at full motion."""
+    made = world()
+    made.wind = WIND
+    head = Head.load(assets_dir() / "head.glb")
+    hair = made.add_hair(grow(load_style("long"), head, guides=96), motion=motion)
+    play(made, {"long": hair}, motions.turn_and_nod(seconds=2.0, rate=60))
+    watch = play(made, {"long": hair}, motions.turn_and_nod(seconds=2.0, rate=60))["long"].watch
+    assert watch.strain < 0.01
+    assert watch.depth < DEPTH
+
+
 @pytest.fixture(scope="module")
 def turned(backend: str) -> dict[int, dict[str, Seen]]:
     """Turn and nod a ball of each style for 5 s in wind of 3 m/s, at each frame rate."""

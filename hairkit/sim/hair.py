@@ -26,6 +26,18 @@ SLEEP_SPEED = 2e-4
 REBASE_M = 1.0
 """A head farther than this from its hair's origin takes the origin along [m]."""
 
+LIVELY = 0.75
+"""Hair of no more motion than this takes ticks twice as long while its head is calm."""
+
+CALM_S = 0.5
+"""A head is calm when it has been slow for this long [s]."""
+
+SLOW = 0.4
+"""Speed of a head up to which it is slow, that of its turn at REACH_M included [m/s]."""
+
+REACH_M = 0.15
+"""How far from the head's origin its turn counts [m]."""
+
 EASE_S = 0.2
 """Time in which a change of ``hold`` or ``motion`` is taken up to a third [s]."""
 
@@ -83,6 +95,7 @@ class Hair:
         self._quiet = 0.0
         self._checked = 0.0
         self._phase = 0.0
+        self._calm = 0.0
         self.row_count = layout.row_count
         self.block_count = len(layout.blocks)
         self.contact_rows: tuple[int, int] = (0, 0)
@@ -200,7 +213,13 @@ class Hair:
     def write_step(self, numbers: NDArray[np.float32], dt: float, clock: float) -> None:
         """Fill in this hair's row for a step of dt seconds."""
         row = numbers[self.index]
+        self._calm += dt
         if self._next_head is not self.head_pose:
+            if self._motion <= LIVELY:
+                way = self._next_head - self.head_pose
+                reach = np.linalg.norm(way[:3, 3]) + REACH_M * np.linalg.norm(way[:3, :3])
+                if reach > SLOW * dt:
+                    self._calm = 0.0
             row[col.POSE_NOW : col.POSE_NOW + 7] = pose_row(self._next_head, self.origin)
             self.head_pose = self._next_head
         self.body_pose = self._next_body
@@ -211,7 +230,10 @@ class Hair:
         if (before == 0.0) != (self._freedom == 0.0):
             self._world.active_changed = True
         tick = clock / self.subticks
-        ticks, trial, first = _ticks(self._phase, dt, tick)
+        if self._motion <= LIVELY and self._calm > CALM_S:
+            tick *= 2.0
+        # A shorter tick than before may be over already.
+        ticks, trial, first = _ticks(min(self._phase, tick), dt, tick)
         self._phase = 0.0 if trial == 0.0 else trial
         row[col.TICKS] = ticks
         row[col.TICK_S] = tick
@@ -220,7 +242,7 @@ class Hair:
         row[col.ALPHA_TICK] = tick / dt
         free = self._freedom
         row[col.HOLD] = 300.0 * (1.0 - free) / free if free > 0.0 else 0.0
-        row[col.ROUNDS] = 8.0 if self._motion > 0.75 else 2.0
+        row[col.ROUNDS] = 8.0
         row[col.SOLID] = float(free == 0.0)
         row[col.RESET] = float(self._reset)
 
