@@ -24,6 +24,9 @@ class _Launch:
         self._arrays: list[tuple[tuple[int], Any]] = []
         # Addresses are used for as long as this lives; so are the arrays.
         self._arguments = arguments
+        if impl.current_cfg().arch not in (taichi.x64, taichi.arm64):
+            # A CUDA launch leaves addresses of its own in the context, and a second one crashes.
+            raise TypeError("expected the CPU")
         at = 0
         for argument, value in zip(primal.arguments, arguments, strict=True):
             if isinstance(argument.annotation, taichi.template):
@@ -53,8 +56,8 @@ class _Launch:
 def bind(kernel: Any, *arguments: Any) -> Callable[[], Any]:
     """Return a call of a kernel with these arguments.
 
-    Where Taichi is built otherwise than known, it is an ordinary call. Gradient tapes do not see
-    it.
+    On a GPU, and where Taichi is built otherwise than known, it is an ordinary call. Gradient tapes
+    do not see it.
 
     Args:
         kernel: A kernel that returns nothing.

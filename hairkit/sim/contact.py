@@ -266,7 +266,12 @@ def push_out(
             # So that what is not a number is looked up again.
             away = ti.select(mine & (near >= 0.0), 1.0, -1.0)
             stale = ti.select((away > 0.0) | (mine & (gone <= REUSE * REUSE)), 0.0, 1.0)
-            if _lowest(away) < 0.0:
+            worst = 0.0
+            if ti.static(arena.lanes > 1):
+                worst = away.min()
+            else:
+                worst = away
+            if worst < 0.0:
                 if ti.static(arena.lanes > 1):
                     if stale.max() > 0.0:
                         # Through fields: a local vector indexed by a variable would live in memory.
@@ -313,14 +318,3 @@ def push_out(
                 )
                 nx, ny, nz = rotate(turn, mx, my, mz)
                 _settle(arena, r, s, px, py, pz, radius - d, nx, ny, nz, back, shift)
-
-
-@ti.func
-def _lowest(v):
-    """Return the least of a vector's lanes, or a number itself."""
-    least = 0.0
-    if ti.static(hasattr(v, "n")):
-        least = v.min()
-    else:
-        least = v
-    return least
