@@ -253,7 +253,7 @@ def test_two_meshes_do_not_take_each_other_for_one(world: Worlds) -> None:
         alone.step(1 / 60)
         both.step(1 / 60)
     apart = np.abs(hairs[0].points() - hairs[1].points()).max()
-    assert apart < 1e-4
+    assert apart < 1e-3
     assert both.stats().max_penetration < DEPTH
 
 

@@ -14,6 +14,10 @@ from hairkit.sim.ends import finish, place_root, to_rest
 from hairkit.sim.lengths import eliminate_lengths, substitute_lengths
 from hairkit.sim.rod import pose_between
 
+THREAD_TURNS = 512
+"""Turns of a loop that Taichi 1.7.4 gives a CPU thread at a time, whatever ``block_dim`` says: all
+but the first of each are empty, or a few chunks would all be one thread's."""
+
 
 @ti.kernel
 def advance(
@@ -39,10 +43,14 @@ def advance(
         active: Blocks to move, shape (at least as many,).
         numbers: One row a hair, then one for each collider of each hair; see ``columns``.
     """
+    turns = ti.static(1 if serial or arena.lanes == 1 else THREAD_TURNS)
     ti.loop_config(serialize=serial)
-    for chunk in range(chunk_count):
+    for task in range(chunk_count * turns):
+        chunk = task // turns
         each_blocks = ti.cast(numbers[0, col.CHUNK_BLOCKS], ti.i32)
         last = ti.min((chunk + 1) * each_blocks, ti.cast(numbers[0, col.ACTIVE_COUNT], ti.i32))
+        if task % turns > 0:
+            last = 0
         for q in range(chunk * each_blocks, last):
             b = active[q]
             r0 = arena.block_row[b]

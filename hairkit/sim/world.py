@@ -26,7 +26,7 @@ from hairkit.sim.stats import Stats, measure
 
 GRAVITY = (0.0, -9.81, 0.0)
 LONGEST_STEP_S = 1.0
-SMALL_BLOCKS = 160
+SMALL_BLOCKS = 24
 """Fewer blocks than this run in the calling thread: waking others costs more than they save."""
 
 
