@@ -38,7 +38,7 @@ class Layout:
     """First point of each strand in strand order, shape (strands,)."""
 
     stiffest: float
-    """Largest bending stiffness [1/s^2]; it sets the clock of the hair."""
+    """Twice the largest bending stiffness [1/s^2]; it sets the clock of the hair."""
 
 
 def pack(groom: Groom, *, lanes: int, stride: int) -> Layout:
@@ -164,10 +164,10 @@ def _rods(
         along = style.bending_rigidity() * style.bending_along(share)
         rigidity = along[None] / (style.density * segment**4)[:, None]
         rigidity[:, 0] = rigidity[:, -1] = 0.0
+        stiffest = max(stiffest, float(2.0 * rigidity.max()))
         rigidity[:, 1] *= 12.0 / 5.0
         rigidity[:, 2] *= 12.0 / 13.0
         values[at, 6] = rigidity
-        stiffest = max(stiffest, float(rigidity.max()))
         # Rest curvature in the frame carried along the chords from the root edge.
         u = x[:, 1] - x[:, 0]
         u /= np.linalg.norm(u, axis=1, keepdims=True)
