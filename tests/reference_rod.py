@@ -17,6 +17,9 @@ Array = NDArray[np.float64]
 DIFFERENCE = 1e-6
 """Step of the central differences [m]."""
 
+PUSHED = 1e7
+"""Spring of a segment pushed together [1/s^2]."""
+
 FIRST_TRIPLE = (12 / 5, 12 / 13)
 """What the bending stiffness of the first triples is multiplied by: the first stands for half a
 cell."""
@@ -169,7 +172,8 @@ class Rod:
         kinetic = 0.5 * float((self.mass[2:, None] * v[2:] ** 2).sum())
         weight = -float((self.mass[2:, None] * x[2:] * gravity).sum())
         strain = np.linalg.norm(np.diff(x[1:], axis=0), axis=1) - self.length[1:]
-        spring = 0.5 * self.style.stretch_stiffness() * float((strain**2).sum())
+        stiff = np.where(strain < 0.0, PUSHED, self.style.stretch_stiffness())
+        spring = 0.5 * float((stiff * strain**2).sum())
         bent = float(self.energy(x[None], np.eye(3))[0])
         return kinetic + weight + spring + bent, kinetic
 
@@ -214,10 +218,10 @@ class Rod:
         triple = np.einsum("a,b,ij->aibj", stencil, stencil, np.eye(3))
         for i, k in enumerate(self.bending):
             matrix[i : i + 3, :, i : i + 3] += k * (1.0 + around.bend_damping / h) * triple
-        spring = self.style.stretch_stiffness()
         for i in range(1, count - 1):
             edge = x[i + 1] - x[i]
             length = np.linalg.norm(edge)
+            spring = PUSHED if length < self.length[i] else self.style.stretch_stiffness()
             along = np.outer(edge, edge) / length**2
             across = max(1.0 - self.length[i] / length, 0.0) * (np.eye(3) - along)
             for a, b, sign in ((i, i, 1), (i + 1, i + 1, 1), (i, i + 1, -1), (i + 1, i, -1)):

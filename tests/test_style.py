@@ -436,3 +436,33 @@ def test_stiffness_for_another_segment_follows_the_fourth_power():
     style = load_style("long")
     ratio = style.bending_stiffness(style.segment_length() / 2) / style.bending_stiffness()
     assert ratio == pytest.approx(16.0)
+
+
+COILED = ("3a", "3b", "3c", "4a", "4b", "4c")
+
+
+def test_coiled_types_are_the_charts() -> None:
+    """Read types 3 and 4: radii and shrinkage as given, and turns that hair of its length takes.
+
+    A helix of radius r and n turns a metre of hair at rest is sqrt(1 + (2 pi r n)^2) times as long
+    as its axis, which is 1 / (1 - shrinkage).
+    """
+    styles = [load_style(name) for name in COILED]
+    radius = dict(zip(COILED, (style.coil_radius for style in styles), strict=True))
+    assert (radius["3a"], radius["3c"], radius["4a"], radius["4c"]) == (
+        11e-3,
+        4.5e-3,
+        3.5e-3,
+        2.5e-3,
+    )
+    shrinkage = [style.shrinkage for style in styles]
+    assert shrinkage[3:] == [0.60, 0.70, 0.75]
+    for values in (shrinkage, [style.coil for style in styles]):
+        assert values == sorted(values)
+    definition = [style.definition for style in styles]
+    assert definition == sorted(definition, reverse=True)
+    assert (definition[0], definition[-1]) == (1.0, 0.0)
+    for style in styles:
+        long = math.sqrt(1.0 + (2.0 * math.pi * style.coil_radius * style.coil) ** 2)
+        assert long == pytest.approx(1.0 / (1.0 - style.shrinkage), rel=0.002), style.name
+    assert [style.zigzag for style in styles] == [0.0, 0.0, 0.0, 0.0, 1.0, 0.0]

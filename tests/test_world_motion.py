@@ -29,6 +29,9 @@ GUIDES = {"long": 160}
 FEW = 32
 """Guides of the styles that are not named in GUIDES."""
 
+STRAIN = {name: load_style(name).stretch_limits()[1] + 0.008 for name in STYLES}
+"""How far a segment may be stretched: 1 %, and coils as far as they unwind."""
+
 DEPTH = 1e-4
 """How deep a guide point may get in a head or shoulders [m]."""
 
@@ -114,9 +117,9 @@ def turned(backend: str) -> dict[int, dict[str, Seen]]:
 def test_hair_keeps_its_length_and_stays_out_of_a_turning_head(
     turned: dict[int, dict[str, Seen]], name: str, rate: int
 ) -> None:
-    """Read every frame: no strain over 1 %, no point over 0.1 mm in the head."""
+    """Read every frame: no strain over 1 %, coils apart, no point over 0.1 mm in the head."""
     watch = turned[rate][name].watch
-    assert watch.strain < 0.01
+    assert watch.strain < STRAIN[name]
     assert watch.depth < DEPTH
 
 
@@ -160,7 +163,7 @@ def test_every_style_keeps_its_length_and_stays_out_of_a_head_mesh(
     hairs = heads(made, STYLES[few : few + 4], Head.load(assets_dir() / "head.glb"))
     seen = play(made, hairs, motions.turn_and_nod(seconds=5.0, rate=rate))
     assert {
-        name: each.watch.strain for name, each in seen.items() if each.watch.strain > 0.01
+        name: each.watch.strain for name, each in seen.items() if each.watch.strain > STRAIN[name]
     } == {}
     assert {name: each.watch.depth for name, each in seen.items() if each.watch.depth > DEPTH} == {}
 
@@ -176,7 +179,9 @@ def test_violent_shake_stretches_by_two_per_cent_at_most(world: Worlds, kind: st
     names = STYLES if kind == "ball" else ("long", "curly", "wavy")
     seen = play(made, heads(made, names, head), motions.shake(seconds=3.0, rate=60))
     assert {
-        name: each.watch.strain for name, each in seen.items() if each.watch.strain > 0.02
+        name: each.watch.strain
+        for name, each in seen.items()
+        if each.watch.strain > STRAIN[name] + 0.01
     } == {}
     assert {name: each.watch.depth for name, each in seen.items() if each.watch.depth > DEPTH} == {}
     assert made.resets == 0
@@ -313,3 +318,39 @@ def test_less_motion_is_less_motion(by_motion: dict[tuple[str, float], float], n
     natural, half, solid = (by_motion[name, value] for value in (1.0, 0.5, 0.0))
     assert natural > half > solid
     assert solid < 1e-6
+
+
+# ---- coils
+
+
+def test_coils_stretch_in_a_drop_and_spring_back(world: Worlds) -> None:
+    """Jerk heads 0.3 m up and 0.6 m down in 0.1 s each: ringlets stretch by a third and come back.
+
+    3B by 25 to 40 % on average, 4C by 10 % or more, 1A by no more than 1 %; within 4 s all are back
+    to 2 % of what they were.
+    """
+    made = world()
+    made.sleep = False
+    hairs = heads(made, ("1a", "3b", "4c"), scenes.ball_head(), dict.fromkeys(STYLES, 48))
+    settle(made, 3.0)
+    stands = {name: hair.head_pose for name, hair in hairs.items()}
+
+    def length(hair: Any) -> Points:
+        points = hair.points().reshape(len(hair.counts), -1, 3)
+        return np.linalg.norm(np.diff(points, axis=1), axis=2).sum(axis=1)
+
+    before = {name: length(hair) for name, hair in hairs.items()}
+    most = dict.fromkeys(hairs, 0.0)
+    for frame in range(4 * 60):
+        time_s = (frame + 1) / 60
+        high = 3.0 * min(time_s, 0.1) - 6.0 * min(max(time_s - 0.1, 0.0), 0.1)
+        for name, hair in hairs.items():
+            hair.set_head(stands[name] @ scenes.pose(None, (0.0, high, 0.0)))
+        made.step(1 / 60)
+        for name, hair in hairs.items():
+            most[name] = max(most[name], float((length(hair) / before[name]).mean() - 1.0))
+    assert 0.25 < most["3b"] < 0.40
+    assert most["4c"] > 0.10
+    assert most["1a"] < 0.01
+    for name, hair in hairs.items():
+        assert np.abs(length(hair) / before[name] - 1.0).max() < 0.02, name

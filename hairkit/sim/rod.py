@@ -6,6 +6,10 @@ out, and there are no branches.
 
 from hairkit.backend import ti
 
+PUSHED = 1e7
+"""Stretch spring of a segment pushed together [1/s^2]: what is soft to a pull, such as a
+coil, would else buckle under its own weight where it stands."""
+
 
 @ti.func
 def spring(ex, ey, ez, rest, stiffness):
@@ -19,9 +23,10 @@ def spring(ex, ey, ez, rest, stiffness):
     ux = ex * inverse
     uy = ey * inverse
     uz = ez * inverse
+    along = ti.select(length < rest, PUSHED, stiffness)
+    force = along * (length - rest)
     across = ti.max(1.0 - rest * inverse, 0.0) * stiffness
-    along = stiffness - across
-    force = stiffness * (length - rest)
+    along = along - across
     ax = along * ux
     ay = along * uy
     return (
