@@ -147,6 +147,8 @@ def expand(groom: Any, scattered: t.Scatter, point_count: int) -> NDArray[np.flo
                 leave * scattered.flat[own]
             )
             offset = _offset(style, trait, s, reach, pull, point_count)
+            coil = _coil(style, trait, reach, pull)
+            x = x + side * coil[0] + np.cross(along, side) * coil[1]
             side = scattered.side[own] * (1 - leave) + side * leave
             x = x + side * offset[0] + other * offset[1]
             down = max(0.0, 1.0 - reach / 0.015) ** 2
@@ -174,18 +176,24 @@ def _offset(
     offset += fray * np.sin([quick + 3 * hair_phase, 0.83 * quick + 5 * hair_phase])
     offset[0] += stray * np.sin(slow + 2 * hair_phase) + wild * 0.25 * s * own[0]
     offset[1] += stray * (0.4 + np.sin(0.7 * slow + 3 * hair_phase))
-    if style.coil > 0:
-        turns = 2 * np.pi * style.coil
-        radius = np.sqrt(max(1 + (turns * style.coil_radius) ** 2 - pull**2, 0)) / turns
-        radius *= min(1.0, reach * style.coil)
-        alone = 1 - style.definition
-        phase = turns * reach * (1 + 0.12 * alone * wild) + lock_phase + alone * hair_phase
-        plane = 2.4 * np.floor(phase / np.pi) + lock_phase
-        tooth = 2 / np.pi * np.arcsin(np.sin(phase))
-        round_part = np.array([np.cos(phase), np.sin(phase)]) * (1 - style.zigzag)
-        sharp_part = tooth * np.array([np.cos(plane), np.sin(plane)]) * style.zigzag
-        offset += radius * (round_part + sharp_part)
     return offset
+
+
+def _coil(style: Any, trait: NDArray[Any], reach: float, pull: float) -> NDArray[Any]:
+    """Return how far a coil takes a hair from its curve, along the frame that is carried [m]."""
+    if style.coil == 0:
+        return np.zeros(2)
+    sideways = (2 * np.pi * (1 - style.zigzag) + 4 * style.zigzag) * style.coil
+    radius = np.sqrt(max(1 + (sideways * style.coil_radius) ** 2 - pull**2, 0)) / sideways
+    radius *= min(1.0, reach * style.coil)
+    lock_phase, alone = trait[t.LOCK_PHASE], 1 - style.definition
+    phase = 2 * np.pi * style.coil * reach * (1 + 0.12 * alone * trait[t.WILD])
+    phase += lock_phase + alone * trait[t.HAIR_PHASE]
+    plane = 2.4 * np.floor(phase / np.pi) + lock_phase
+    tooth = 2 / np.pi * np.arcsin(np.sin(phase))
+    round_part = np.array([np.cos(phase), np.sin(phase)]) * (1 - style.zigzag)
+    sharp_part = tooth * np.array([np.cos(plane), np.sin(plane)]) * style.zigzag
+    return radius * (round_part + sharp_part)
 
 
 def _squeeze(x: NDArray[Any], ball: Any, soft: float) -> NDArray[Any]:

@@ -363,12 +363,16 @@ def expand(
         ox += stray * ti.sin(slow + 2.0 * hair_phase) + wild * 0.25 * s * trait[OFFSET_X]
         oy += stray * (0.4 + ti.sin(0.7 * slow + 3.0 * hair_phase))
 
+        cx, cy = 0.0, 0.0
         if hair[COIL] > 0.0:
             turns = TAU * hair[COIL]
+            zig = hair[ZIGZAG]
             # A coil's hair keeps its length: pulled by `pull`, the coil gets that much narrower.
-            wide = turns * hair[COIL_RADIUS]
+            # Across its axis a turn of a coil is 2 pi radii long, one of a zig-zag 4.
+            across_length = (TAU * (1.0 - zig) + 4.0 * zig) * hair[COIL]
+            wide = across_length * hair[COIL_RADIUS]
             own_length = 1.0 + wide * wide
-            radius = ti.sqrt(ti.max(own_length - pull * pull, 0.0)) / turns
+            radius = ti.sqrt(ti.max(own_length - pull * pull, 0.0)) / across_length
             radius *= ti.min(1.0, reach * hair[COIL])
             alone = 1.0 - hair[DEFINITION]
             phase = turns * reach * (1.0 + 0.12 * alone * trait[WILD])
@@ -376,11 +380,12 @@ def expand(
             bend = ti.floor(phase / (0.5 * TAU))
             plane = 2.4 * bend + lock_phase
             tooth = triangle_wave(phase)
-            zig = hair[ZIGZAG]
-            ox += radius * (ti.cos(phase) * (1.0 - zig) + tooth * ti.cos(plane) * zig)
-            oy += radius * (ti.sin(phase) * (1.0 - zig) + tooth * ti.sin(plane) * zig)
+            cx = radius * (ti.cos(phase) * (1.0 - zig) + tooth * ti.cos(plane) * zig)
+            cy = radius * (ti.sin(phase) * (1.0 - zig) + tooth * ti.sin(plane) * zig)
 
         x += (across * (1.0 - leave) + side * leave) * ox + other * oy + triple(hair, SHIFT)
+        # A coil is as round where hair lies flat.
+        x += side * cx + along.cross(side) * cy
         let_down = ti.max(0.0, 1.0 - reach / (0.75 * ROOT_FADE))
         down = ti.Vector([trait[DROP_X], trait[DROP_Y], trait[DROP_Z]])
         x += turn(hair, HEAD, down) * (let_down * let_down)
