@@ -114,6 +114,22 @@ CASES = (
         seed_ms=3.4,
     ),
     Case(
+        name="curls_3b",
+        summary="one head, 200 strands of 3B ringlets",
+        style="3b",
+        guides=200,
+        points=16,
+        seed_ms=0.41,
+    ),
+    Case(
+        name="coils_4c",
+        summary="one head, 200 strands of 4C coils",
+        style="4c",
+        guides=200,
+        points=10,
+        seed_ms=0.22,
+    ),
+    Case(
         name="heads_4x160",
         summary="four heads of 160 long strands, all cores",
         heads=4,
