@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 QUIET_S = 0.5
 """Nothing may have changed for this long before hair may sleep [s]."""
 
-SLEEP_SPEED = 2e-4
-"""Hair whose fastest point is slower than this may sleep [m/s]."""
+SLEEP_SPEED = 6e-4
+"""Hair whose fastest point is slower than this twice in a row may sleep [m/s]: once alone may be
+the turn of a swing, and pressed hair may tremble by micrometres for ever."""
 
 REBASE_M = 1.0
 """A head farther than this from its hair's origin takes the origin along [m]."""
@@ -94,6 +95,7 @@ class Hair:
         self._host_resets = 0
         self._quiet = 0.0
         self._checked = 0.0
+        self._still = 0
         self._phase = 0.0
         self._calm = 0.0
         self.row_count = layout.row_count
@@ -200,6 +202,7 @@ class Hair:
         """Simulate it again if it sleeps."""
         self._quiet = 0.0
         self._checked = 0.0
+        self._still = 0
         if self.sleeping:
             self.sleeping = False
             self._world.active_changed = True
@@ -263,6 +266,13 @@ class Hair:
             return False
         self._checked = self._quiet
         return True
+
+    def seen_at(self, speed: float) -> None:
+        """Take note of its fastest point's speed [m/s]; fall asleep when it is still."""
+        self._still = self._still + 1 if speed < SLEEP_SPEED else 0
+        if self._still > 1:
+            self.sleeping = True
+            self._world.active_changed = True
 
     def far(self) -> bool:
         """Return whether the head has left its hair's origin behind."""

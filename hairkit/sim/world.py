@@ -19,7 +19,7 @@ from hairkit.sim.arena import Arena, shared_arena
 from hairkit.sim.checks import check_pose, vector
 from hairkit.sim.colliders import Collider, as_shape, lay_contacts, shape_row
 from hairkit.sim.grids import give_grid, take_grid
-from hairkit.sim.hair import BEND_DAMPING_S, SLEEP_SPEED, Hair
+from hairkit.sim.hair import BEND_DAMPING_S, Hair
 from hairkit.sim.layout import pack
 from hairkit.sim.poses import pose_row
 from hairkit.sim.stats import Stats, measure
@@ -569,9 +569,7 @@ class World:
         if not hair.may_sleep():
             return
         speed = kernels.most_motion(hair._rows["block"], hair.block_count, self.arena)
-        if speed < SLEEP_SPEED:
-            hair.sleeping = True
-            self.active_changed = True
+        hair.seen_at(speed)
 
     def _rebase(self, hair: Hair) -> None:
         """Take a hair's origin along with its head, so that f32 stays exact anywhere."""
