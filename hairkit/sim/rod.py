@@ -5,25 +5,23 @@ out, and there are no branches.
 """
 
 from hairkit.backend import ti
-
-PUSHED = 1e7
-"""Stretch spring of a segment pushed together [1/s^2]: what is soft to a pull, such as a
-coil, would else buckle under its own weight where it stands."""
+from hairkit.style import RIGID_STRETCH
 
 
 @ti.func
 def spring(ex, ey, ez, rest, stiffness):
     """Return a segment's force on its lower end and its stiffness block (xx, xy, xz, yy, yz, zz).
 
-    Along the segment the spring's own stiffness; across it the geometric stiffness of tension, none
-    in compression, so that the matrix stays positive definite.
+    Along a pulled segment the spring's own stiffness; pushed together it is as stiff as hair can
+    be, or a coil would buckle under its own weight where it stands. Across it the geometric
+    stiffness of tension, none in compression, so that the matrix stays positive definite.
     """
     length = ti.sqrt(ex * ex + ey * ey + ez * ez) + 1e-9
     inverse = 1.0 / length
     ux = ex * inverse
     uy = ey * inverse
     uz = ez * inverse
-    along = ti.select(length < rest, PUSHED, stiffness)
+    along = ti.select(length < rest, RIGID_STRETCH, stiffness)
     force = along * (length - rest)
     across = ti.max(1.0 - rest * inverse, 0.0) * stiffness
     along = along - across
