@@ -59,6 +59,8 @@ def hand_groom(strands: Sequence[Points], style: Style, head: Head | None = None
         points=np.concatenate(strands),
         neighbours=np.zeros((len(strands), 3), np.int32),
         spacing=0.01,
+        tied_to=np.full(len(strands), -1, np.int32),
+        laid=np.full(len(strands), 2, np.int32),
     )
 
 

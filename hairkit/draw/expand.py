@@ -19,6 +19,14 @@ from hairkit.draw.scatter import (
     LOCK_Y,
     OFFSET_X,
     OFFSET_Y,
+    PLAIT_PHASE,
+    ROPE_PHASE,
+    ROPE_X,
+    ROPE_Y,
+    START,
+    TIE_AT,
+    TIE_SPREAD,
+    TIE_SQUEEZE,
     WILD,
 )
 
@@ -30,9 +38,10 @@ HEAD = 3
 BODY = 15
 """Body frame to picture, as HEAD."""
 CLUMP, FRIZZ, COIL, COIL_RADIUS, ZIGZAG, DEFINITION, MARGIN, LENGTH = range(27, 35)
-LIGHT_RIGHT, LIGHT_UP, LIGHT_TOWARD = 35, 38, 41
+PLAIT, PLAIT_RADIUS, PLAIT_TURNS = range(35, 38)
+LIGHT_RIGHT, LIGHT_UP, LIGHT_TOWARD = 38, 41, 44
 """Axes of the light's grid in the world, 3 numbers each."""
-SHAPES = 44
+SHAPES = 47
 """Two shapes, head and body, SHAPE_SIZE numbers each."""
 SHAPE_SIZE = 10
 """A kind (0 nothing, 1 sphere, 2 grid), centre or origin (3), radius or cell; the rest is spare."""
@@ -45,6 +54,9 @@ BOX_STEP = 1e-4
 
 ROOT_FADE = 0.02
 """Distance from the root over which a hair leaves the scalp's plane [m]."""
+
+JOIN = 0.012
+"""Distance from its root within which a hair comes into its plait [m]."""
 
 TAU = 6.283185307179586
 
@@ -129,7 +141,7 @@ def carry_frames(
         hair: Numbers of this head, laid out as in this module.
         guide_start: Row of each strand's first point.
         guide_count: Points of each strand.
-        strand_frame: Across (3), rise (3), segment, flatness of each strand in the head's frame.
+        strand_frame: Numbers of each strand, laid out as in `scatter`.
         guide_point: Guide points [m].
         guide_side_out: Unit vector across the guide at each of its points.
         box_out: Least and greatest place on the light's axes, in steps of BOX_STEP.
@@ -247,6 +259,35 @@ def keep_out(hair: ti.template(), whole: ti.template(), distance: ti.template(),
 
 
 @ti.func
+def smooth(t):
+    """Return a smooth ramp from 0 at 0 to 1 at 1."""
+    t = ti.min(ti.max(t, 0.0), 1.0)
+    return t * t * (3.0 - 2.0 * t)
+
+
+@ti.func
+def plait_place(plait, phase, rope_phase, rope_x, rope_y, fuzz):
+    """Return where a hair is in its plait's cross-section, in units of its radius.
+
+    The ropes of a braid run on one figure of eight a part of the way round it apart, so that each
+    goes over the middle and then under; the two of a twist on a circle. Each turns as it goes.
+    """
+    wide, deep, thick = 0.53, 0.42, 0.43
+    p = phase + rope_phase
+    x, y = ti.sin(p), ti.sin(2.0 * p)
+    if plait < 2.5:
+        y = ti.cos(p)
+        wide, deep, thick = 0.5, 0.5, 0.5
+    if plait < 1.5:
+        wide, deep, thick = 0.0, 0.0, 1.0
+    thick *= 1.0 - fuzz
+    c, s = ti.cos(phase), ti.sin(phase)
+    return wide * x + thick * (c * rope_x - s * rope_y), deep * y + thick * (
+        s * rope_x + c * rope_y
+    )
+
+
+@ti.func
 def triangle_wave(phase):
     """Return a wave of straight lines between -1 and 1 with sine's period and sign."""
     t = phase / TAU + 0.25
@@ -286,7 +327,7 @@ def expand(
             arena's tables, first strand in `strand_frame`, first hair in the hair tables.
         guide_start: Row of each strand's first point.
         guide_count: Points of each strand.
-        strand_frame: Across (3), rise (3), segment, flatness of each strand in the head's frame.
+        strand_frame: Numbers of each strand, laid out as in `scatter`.
         hair_strand: Own guide and the guide it leans to.
         hair_trait: Numbers of each hair, laid out as in `scatter`.
         distance: Distances of every grid [m].
@@ -299,13 +340,14 @@ def expand(
         j = n - h * point_count
         trait = hair_trait[whole[10] + h]
         strands = hair_strand[whole[10] + h]
-        s = ti.cast(j, ti.f32) / (point_count - 1) * trait[CUT]
+        first = trait[START]
+        s = first + ti.cast(j, ti.f32) / (point_count - 1) * (trait[CUT] - first)
         lean = trait[LEAN] * (1.0 - 0.6 * hair[CLUMP] * s)
 
         x = ti.Vector([0.0, 0.0, 0.0])
         along = ti.Vector([0.0, 0.0, 0.0])
         side = ti.Vector([1.0, 0.0, 0.0])
-        reach, pull = 0.0, 1.0
+        reach, grown, pull = 0.0, 0.0, 1.0
         for leg in range(2):
             strand = strands[0] if leg == 0 else strands[1]
             weight = 1.0 - lean if leg == 0 else lean
@@ -329,17 +371,21 @@ def expand(
             if leg == 0:
                 segment = strand_frame[whole[9] + strand][6]
                 reach = s * last * segment
+                grown = (s - first) * last * segment
                 pull = ti.sqrt((p2 - p1).dot(p2 - p1)) / segment
                 side = guide_side[start + i] * (1.0 - f) + guide_side[start + i + 1] * f
         frame = strand_frame[whole[9] + strands[0]]
         along = unit(along)
         side = unit(side - along * side.dot(along))
         rise = turn(hair, HEAD, ti.Vector([frame[3], frame[4], frame[5]]))
-        leave = ti.min(reach / ROOT_FADE, 1.0)
-        leave = leave * leave * (3.0 - 2.0 * leave)
+        leave = smooth(grown / ROOT_FADE)
         # At the root hairs spread in the scalp; along the hair across it, and flatter.
         across = turn(hair, HEAD, ti.Vector([frame[0], frame[1], frame[2]]))
-        other = rise * (1.0 - leave) + along.cross(side) * leave * frame[7]
+        beyond = 0.0
+        if frame[TIE_AT] > 0.0:
+            beyond = smooth((s - frame[TIE_AT]) / 0.15)
+        flat = frame[7] + (1.0 - frame[7]) * beyond
+        other = rise * (1.0 - leave) + along.cross(side) * leave * flat
 
         wild = trait[WILD]
         gather = trait[GATHER] * ti.min(1.0, 1.6 * s) * (1.0 - 0.8 * ti.min(1.0, wild * 4.0))
@@ -363,8 +409,28 @@ def expand(
         ox += stray * ti.sin(slow + 2.0 * hair_phase) + wild * 0.25 * s * trait[OFFSET_X]
         oy += stray * (0.4 + ti.sin(0.7 * slow + 3.0 * hair_phase))
 
+        if frame[TIE_AT] > 0.0:
+            # Gathered in the tie, and as wide as it wants to be after it.
+            scale = 1.0 + (frame[TIE_SQUEEZE] - 1.0) * smooth(s / frame[TIE_AT])
+            scale += (frame[TIE_SPREAD] - scale) * beyond
+            ox *= scale
+            oy *= scale
+
         cx, cy = 0.0, 0.0
-        if hair[COIL] > 0.0:
+        if hair[PLAIT] > 0.0:
+            fuzz = 0.3 * hair[FRIZZ]
+            phase = TAU * hair[PLAIT_TURNS] * reach + frame[PLAIT_PHASE]
+            rope_x, rope_y = trait[ROPE_X], trait[ROPE_Y]
+            px, py = plait_place(hair[PLAIT], phase, trait[ROPE_PHASE], rope_x, rope_y, fuzz)
+            # Single hairs stray, but not out of their plait.
+            px += fuzz * 0.7 * ti.sin(quick + 3.0 * hair_phase)
+            py += fuzz * 0.7 * ti.sin(0.83 * quick + 5.0 * hair_phase)
+            radius = hair[PLAIT_RADIUS] * (1.0 - 0.5 * smooth((s - 0.92) / 0.08))
+            joined = smooth(grown / JOIN)
+            ox = trait[OFFSET_X] * (1.0 - joined)
+            oy = trait[OFFSET_Y] * (1.0 - joined)
+            cx, cy = radius * px * joined, radius * py * joined
+        elif hair[COIL] > 0.0:
             turns = TAU * hair[COIL]
             zig = hair[ZIGZAG]
             # A coil's hair keeps its length: pulled by `pull`, the coil gets that much narrower.
@@ -386,7 +452,7 @@ def expand(
         x += (across * (1.0 - leave) + side * leave) * ox + other * oy + triple(hair, SHIFT)
         # A coil is as round where hair lies flat.
         x += side * cx + along.cross(side) * cy
-        let_down = ti.max(0.0, 1.0 - reach / (0.75 * ROOT_FADE))
+        let_down = ti.max(0.0, 1.0 - grown / (0.75 * ROOT_FADE))
         down = ti.Vector([trait[DROP_X], trait[DROP_Y], trait[DROP_Z]])
         x += turn(hair, HEAD, down) * (let_down * let_down)
         soft = 0.0004 + 0.0026 * leave

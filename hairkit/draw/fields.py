@@ -10,9 +10,9 @@ from hairkit.backend import ti
 
 _KINDS: dict[str, tuple[int, int]] = {
     # name: (components, rows at first)
-    "strand_frame": (8, 2**10),
+    "strand_frame": (12, 2**10),
     "guide_side": (3, 2**13),
-    "hair_trait": (16, 2**15),
+    "hair_trait": (20, 2**15),
     "point": (3, 2**20),
     "color": (3, 2**20),
     "screen": (4, 2**20),

@@ -14,6 +14,8 @@ from hairkit.draw.scatter import Scatter, scatter
 
 MOST_POINTS = 97
 """Most points of a drawn hair."""
+MOST_PLAIT_POINTS = 161
+"""Most points of a hair in a plait."""
 SKIN = (0.62, 0.39, 0.29)
 """Colour of a head that brings none, linear red, green and blue."""
 _BAKE_CELLS = 56
@@ -47,10 +49,16 @@ class Slot:
 
 
 def points_per_hair(style: Any) -> int:
-    """Return the points of a drawn hair: twice its guide's, or eight for each turn of a coil."""
+    """Return the points of a drawn hair.
+
+    Twice its guide's, eight for each turn of a coil, or twelve for each of a plait.
+    """
+    wanted = 2 * (style.segments + 1) + 1
+    if style.plait > 0:
+        turns = style.plait_turns * style.length
+        return min(max(wanted, math.ceil(12.0 * turns) + 1), MOST_PLAIT_POINTS)
     turns = style.coil * style.length
-    wanted = max(2 * (style.segments + 1) + 1, math.ceil(8.0 * turns) + 1 if turns > 0.0 else 0)
-    return min(wanted, MOST_POINTS)
+    return min(max(wanted, math.ceil(8.0 * turns) + 1 if turns > 0.0 else 0), MOST_POINTS)
 
 
 def linear(color: Any) -> NDArray[np.float64]:
@@ -114,16 +122,13 @@ class Layout:
         # The first few of every guide, so that less detail is thinner hair and not a smaller head
         # of it.
         chosen = np.flatnonzero(np.arange(strands * full) % full < kept)
-        frame = np.zeros((strands, 8), np.float32)
-        frame[:, 0:3], frame[:, 3:6] = scattered.side, scattered.rise
-        frame[:, 6], frame[:, 7] = scattered.segment, scattered.flat
         slot = Slot(
             hair=hair,
             scattered=scattered,
             hair_count=count,
             point_count=points_per_hair(style),
             strand_count=strands,
-            own_first=tables.add("strand_frame", frame),
+            own_first=tables.add("strand_frame", scattered.frame),
             hair_first=tables.add("hair_trait", scattered.trait[chosen]),
             point_first=sum(other.row_count for other in self.slots),
             vertex_first=0,
@@ -137,7 +142,7 @@ class Layout:
         tables.add("hair_strand", scattered.strand[chosen])
         rest = np.zeros((len(head.vertices), 12), np.float32)
         rest[:, 0:3], rest[:, 3:6] = head.vertices, head.vertex_normals
-        rest[:, 6], rest[:, 7] = head.follow, _scalp_share(head.vertices, scattered.root)
+        rest[:, 6], rest[:, 7] = head.follow, _scalp_share(head, style, scattered.root)
         rest[:, 8:11] = SKIN if head.colors is None else linear(np.asarray(head.colors) / 255.0)
         slot.vertex_first = tables.add("mesh_rest", rest)
         face = np.zeros((len(head.faces), 4), np.int32)
@@ -227,8 +232,12 @@ def _bake(shape: Any, reach: float) -> _Grid:
     )
 
 
-def _scalp_share(vertices: NDArray[Any], roots: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return how much of each vertex is scalp: 1 among roots, 0 a centimetre away from them."""
-    away = np.asarray(KDTree(roots).query(np.asarray(vertices))[0])
-    share = np.clip((0.011 - away) / 0.008, 0.0, 1.0)
-    return share * share * (3.0 - 2.0 * share)
+def _scalp_share(head: Any, style: Any, roots: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return how much of the hair's colour each vertex has: all among roots, none far from them."""
+    vertices = np.asarray(head.vertices)
+    away = np.asarray(KDTree(roots).query(vertices)[0])
+    share = np.clip((0.011 + style.fade - away) / (0.008 + style.fade), 0.0, 1.0)
+    if style.fade > 0.0:
+        # Stubble grows on the scalp only.
+        share *= np.clip(head.scalp_limit(vertices - head.center) / 0.12, 0.0, 1.0)
+    return style.scalp * share * share * (3.0 - 2.0 * share)

@@ -436,6 +436,8 @@ class Renderer:
         numbers[e.ZIGZAG], numbers[e.DEFINITION] = style.zigzag, style.definition
         numbers[e.MARGIN] = spread + style.coil_radius + 0.008
         numbers[e.LENGTH] = style.length
+        numbers[e.PLAIT], numbers[e.PLAIT_RADIUS] = style.plait, style.plait_radius
+        numbers[e.PLAIT_TURNS] = style.plait_turns
         numbers[e.LIGHT_RIGHT : e.LIGHT_RIGHT + 9] = view[s.LIGHT_AXES : s.LIGHT_AXES + 9]
         numbers[e.SHAPES : e.SHAPES + len(slot.shapes)] = slot.shapes
         numbers[e.BALL : e.BALL + 3] = hair.groom.head.center

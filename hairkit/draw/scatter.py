@@ -4,6 +4,7 @@ Roots do not move in the head's frame, so all of this is NumPy, once for each gr
 only add what moves. NumPy's PCG64 gives the same hairs on every machine.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,11 +12,25 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import KDTree
 
-TRAIT_COUNT = 16
+from hairkit.groom.ties import NECK, ROPE, tie_distances
+
+TRAIT_COUNT = 20
 """Numbers that a drawn hair has of its own."""
 
 OFFSET_X, OFFSET_Y, LOCK_X, LOCK_Y, LEAN, CUT, LOCK_PHASE, HAIR_PHASE = range(8)
 WILD, TINT, WARMTH, DROP_X, DROP_Y, DROP_Z, TILT, GATHER = range(8, 16)
+START, ROPE_X, ROPE_Y, ROPE_PHASE = range(16, 20)
+
+FRAME_COUNT = 12
+"""Numbers of each strand: across (3), rise (3), segment, flat, then those below."""
+
+TIE_AT, TIE_SQUEEZE, TIE_SPREAD, PLAIT_PHASE = range(8, 12)
+
+PART = 0.003
+"""Width of the bare line between two parts of plaited hair [m]."""
+
+FED = 0.75
+"""Share of a cornrow's hairs that come into it along its way, the others at the hairline."""
 
 _LOCK_SHARE = 0.42
 """Size of a lock as a share of its guide's disc: five to six locks a guide."""
@@ -29,22 +44,27 @@ class Scatter:
     """Own guide and the guide each leans to, shape (hairs, 2)."""
 
     trait: NDArray[np.float32]
-    """Numbers of each hair in the order of this module's constants, shape (hairs, 16)."""
+    """Numbers of each hair in the order of this module's constants, shape (hairs, 20)."""
 
     root: NDArray[np.float64]
     """Root of each hair in the head's frame [m], shape (hairs, 3)."""
 
-    side: NDArray[np.float32]
-    """Unit vector in the scalp across each root, in the head's frame, shape (strands, 3)."""
+    frame: NDArray[np.float32]
+    """Numbers of each strand, shape (strands, 12): unit vectors in the scalp at the root in the
+    head's frame, across the hair (3) and the other one (3); rest length of a segment [m]; how thick
+    its hairs lie over the scalp as a share of their width; share of its length where its tie is, 0
+    for none; what its hairs' offsets are multiplied by in the tie and beyond; where its plait's
+    pattern begins [rad]."""
 
-    rise: NDArray[np.float32]
-    """The other direction in the scalp at each root, in the head's frame, shape (strands, 3)."""
+    @property
+    def side(self) -> NDArray[np.float32]:
+        """Unit vector in the scalp across each root, in the head's frame, shape (strands, 3)."""
+        return self.frame[:, 0:3]
 
-    segment: NDArray[np.float32]
-    """Length of a guide's segment at rest [m], shape (strands,)."""
-
-    flat: NDArray[np.float32]
-    """How thick a guide's hairs lie over the scalp as a share of their width, shape (strands,)."""
+    @property
+    def rise(self) -> NDArray[np.float32]:
+        """The other direction in the scalp at each root, shape (strands, 3)."""
+        return self.frame[:, 3:6]
 
 
 def root_frames(
@@ -105,12 +125,24 @@ def scatter(groom: Any, *, hairs_per_guide: int) -> Scatter:
     pick = (rng.random(locks)[lock] * groom.neighbours.shape[1]).astype(np.int64)
     near = np.asarray(groom.neighbours)[own, pick]
 
+    plaited, gathered = style.plait > 0, groom.tied_to >= 0
+    # A plait is one thing; and gathered guides run side by side but are not equally far along.
+    lean = np.where(plaited | gathered[own], 0.0, lean)
     across, rise = root_frames(groom.directions, groom.normals)
-    roots = _rest_roots(groom.roots, own, near, lean, offset, across, rise)
+    place = _Roots(groom, own, near, lean, across, rise)
+    start = np.zeros(count)
+    if plaited:
+        start = _feed(groom, own, place, offset, rng)
+    roots = place.at(offset)
     outside = ~_on_scalp(head, roots)
     offset[outside] *= 0.25
     lean[outside] *= 0.25
-    roots = _rest_roots(groom.roots, own, near, lean, offset, across, rise)
+    roots = place.at(offset)
+    if plaited or gathered.any():
+        for _ in range(8):
+            over = _crosses(groom, own, roots) & (start == 0.0)
+            offset[over] *= 0.7
+            roots = place.at(offset)
     distance, normal = head.head_shape.signed_distance(roots)
     drop = -distance[:, None] * normal
 
@@ -130,33 +162,129 @@ def scatter(groom: Any, *, hairs_per_guide: int) -> Scatter:
     trait[:, DROP_X : DROP_Z + 1] = drop
     trait[:, TILT] = np.clip(rng.standard_normal(count), -2.0, 2.0)
     trait[:, GATHER] = np.clip(0.10 + 0.60 * style.clump + 0.40 * rng.random(locks)[lock], 0, 0.95)
+    if plaited:
+        trait[:, START] = start
+        trait[:, CUT] = 1.0 - 0.06 * rng.random(count)
+        # Most of a rope's hairs lie near its surface, where they are seen.
+        inside = np.sqrt(0.3 + 0.7 * rng.random(count))
+        turn = 2.0 * np.pi * rng.random(count)
+        trait[:, ROPE_X], trait[:, ROPE_Y] = inside * np.cos(turn), inside * np.sin(turn)
+        rope = np.arange(count) % style.plait
+        trait[:, ROPE_PHASE] = 2.0 * np.pi * rope / style.plait
 
     upright = np.abs(np.sum(groom.directions * groom.normals, axis=1))
-    starts = np.concatenate([[0], np.cumsum(groom.counts)[:-1]])
-    segment = np.linalg.norm(groom.points[starts + 1] - groom.points[starts], axis=1)
+    frame = np.zeros((strands, FRAME_COUNT), np.float32)
+    frame[:, 0:3], frame[:, 3:6] = across, rise
+    frame[:, 6] = groom.segments
+    frame[:, 7] = 0.30 + 0.70 * upright**2
+    frame[:, TIE_SQUEEZE : TIE_SPREAD + 1] = 1.0
+    frame[:, PLAIT_PHASE] = 2.0 * np.pi * rng.random(strands)
+    for index, tie in enumerate(style.ties):
+        mine = np.flatnonzero(groom.tied_to == index)
+        if len(mine) == 0 or plaited:
+            continue
+        frame[mine, TIE_AT] = (groom.laid[mine] - 1) / (groom.counts[mine] - 1)
+        frame[mine, 7] = 0.3
+        # As thin as its share of the bunch.
+        bunch = 0.75 * ROPE * tie.size if tie.kind == "knot" else NECK * tie.size
+        share = bunch / math.sqrt(len(mine)) / max(reach, 1e-9)
+        frame[mine, TIE_SQUEEZE] = min(share, 1.0)
+        if tie.kind == "knot":
+            frame[mine, TIE_SPREAD] = min(share, 1.0)
     return Scatter(
         strand=np.stack([own, near], axis=1).astype(np.int32),
         trait=trait.astype(np.float32),
         root=roots + drop,
-        side=across.astype(np.float32),
-        rise=rise.astype(np.float32),
-        segment=segment.astype(np.float32),
-        flat=(0.30 + 0.70 * upright**2).astype(np.float32),
+        frame=frame,
     )
 
 
-def _rest_roots(
-    roots: NDArray[np.float64],
+class _Roots:
+    """Where hairs start in the head's frame before they are let down on the scalp."""
+
+    def __init__(
+        self,
+        groom: Any,
+        own: NDArray[np.int64],
+        near: NDArray[np.int64],
+        lean: NDArray[np.float64],
+        across: NDArray[np.float64],
+        rise: NDArray[np.float64],
+    ) -> None:
+        """Start all at their guides' roots."""
+        self._lean, self._groom, self._own, self._near = lean, groom, own, near
+        self._across, self._rise = across[own], rise[own]
+        self._fed = np.zeros(len(own), bool)
+        self._middle = np.zeros((len(own), 3))
+
+    def feed(
+        self, hairs: NDArray[np.int64], middle: NDArray[np.float64], across: NDArray[np.float64]
+    ) -> None:
+        """Start some hairs on their guide's way over the scalp."""
+        self._fed[hairs] = True
+        self._middle[hairs], self._across[hairs] = middle, across
+
+    def at(self, offset: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return where hairs of such offsets start [m], shape (hairs, 3)."""
+        roots, lean = self._groom.roots, self._lean[:, None]
+        middle = roots[self._own] * (1.0 - lean) + roots[self._near] * lean
+        middle = np.where(self._fed[:, None], self._middle, middle)
+        return middle + self._across * offset[:, :1] + self._rise * offset[:, 1:]
+
+
+def _feed(
+    groom: Any,
     own: NDArray[np.int64],
-    near: NDArray[np.int64],
-    lean: NDArray[np.float64],
+    place: _Roots,
     offset: NDArray[np.float64],
-    across: NDArray[np.float64],
-    rise: NDArray[np.float64],
+    rng: np.random.Generator,
 ) -> NDArray[np.float64]:
-    """Return where hairs start in the head's frame before they are let down on the scalp."""
-    middle = roots[own] * (1.0 - lean[:, None]) + roots[near] * lean[:, None]
-    return middle + across[own] * offset[:, :1] + rise[own] * offset[:, 1:]
+    """Let hairs of cornrows begin along the laid way; return where, as shares of the length."""
+    start = np.zeros(len(own))
+    rows = np.flatnonzero(groom.laid > 3)
+    if len(rows) == 0:
+        return start
+    lines = groom.strands()
+    ways = [lines[row][: groom.laid[row]] for row in rows]
+    for number, row in enumerate(rows):
+        hairs = np.flatnonzero(own == row)
+        offset[hairs] *= min(1.0, groom.style.plait_radius / (1e-9 + np.abs(offset[hairs]).max()))
+        hairs = hairs[rng.random(len(hairs)) < FED]
+        way = ways[number]
+        along = rng.random(len(hairs)) * (len(way) - 1.5)
+        index, part = along.astype(np.int64), np.mod(along, 1.0)[:, None]
+        middle = way[index] * (1.0 - part) + way[index + 1] * part
+        ahead = way[index + 1] - way[index]
+        _, normal = groom.head.head_shape.signed_distance(middle)
+        across = np.cross(normal, ahead)
+        across /= np.linalg.norm(across, axis=1, keepdims=True)
+        others = [other for at, other in enumerate(ways) if at != number]
+        gap = groom.spacing * np.ones(len(hairs))
+        if others:
+            gap = np.asarray(KDTree(np.concatenate(others)).query(middle)[0])
+        wide = np.clip(0.5 * (gap - PART), groom.style.plait_radius, 0.02)
+        offset[hairs, 0] = (2.0 * rng.random(len(hairs)) - 1.0) * wide
+        offset[hairs, 1] = 0.0
+        place.feed(hairs, middle, across)
+        start[hairs] = along / (len(lines[row]) - 1)
+    return start
+
+
+def _crosses(groom: Any, own: NDArray[np.int64], roots: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return which hairs start over the line between their part of the scalp and the next."""
+    ties = groom.style.ties
+    if groom.style.plait and not (groom.tied_to >= 0).any():
+        if len(groom.roots) < 2:
+            return np.zeros(len(own), bool)
+        gap, nearest = KDTree(groom.roots).query(roots, k=2)
+        return (np.asarray(nearest)[:, 0] != own) | (np.diff(gap, axis=1)[:, 0] < PART)
+    if len(ties) < 2 or groom.style.plait:
+        return np.zeros(len(own), bool)
+    gaps = tie_distances(groom.head, ties, roots)
+    mine = groom.tied_to[own]
+    to_mine = np.where(mine >= 0, gaps[np.arange(len(own)), np.maximum(mine, 0)], -np.inf)
+    gaps[np.arange(len(own)), np.maximum(mine, 0)] = np.inf
+    return (mine >= 0) & (gaps.min(axis=1) - to_mine < 2.0 * PART)
 
 
 def _on_scalp(head: Any, points: NDArray[np.float64]) -> NDArray[np.bool_]:

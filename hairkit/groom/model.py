@@ -13,7 +13,8 @@ from hairkit.style import Style
 class Groom:
     """Guides on a head; make one with ``hairkit.grow``.
 
-    Positions are in the head's frame. Points 0 and 1 of a strand follow the head rigidly.
+    Positions are in the head's frame. Points 0 and 1 of a strand follow the head rigidly, and so
+    does what is laid over the scalp to a tie.
     """
 
     style: Style
@@ -49,6 +50,13 @@ class Groom:
     seed: int = 0
     """What the roots were drawn with."""
 
+    tied_to: NDArray[np.int32] = field(repr=False)
+    """Row of each guide's tie in ``style.ties``, -1 for hair that is not gathered, shape (s,)."""
+
+    laid: NDArray[np.int32] = field(repr=False)
+    """How many points of each guide follow the head rigidly, 2 where it is not gathered, shape
+    (s,)."""
+
     @property
     def starts(self) -> NDArray[np.int64]:
         """Row of each guide's root in ``points``, shape (s,)."""
@@ -56,7 +64,7 @@ class Groom:
 
     @property
     def segments(self) -> NDArray[np.float64]:
-        """Rest length of each guide's segments [m], shape (s,)."""
+        """Rest length of each guide's segments where nothing pulls them [m], shape (s,)."""
         return self.lengths * self.style.length / (self.counts - 1)
 
     def strands(self) -> list[NDArray[np.float64]]:

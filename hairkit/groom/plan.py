@@ -1,5 +1,6 @@
 """Growing a groom: from a style and a head to guides."""
 
+from collections.abc import Iterable
 from numbers import Integral
 from typing import Any
 
@@ -8,11 +9,14 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial import KDTree
 
 from hairkit.errors import GroomError
+from hairkit.groom.growth import cut_lengths, rows_on, turned_directions
 from hairkit.groom.model import Groom
 from hairkit.groom.rest import Flow, leaving_directions, rest_pose
 from hairkit.groom.roots import choose_roots
+from hairkit.groom.ties import assign, keep_off, lay
 from hairkit.head import Head
-from hairkit.style import Style
+from hairkit.style import Style, Tie
+from hairkit.style.tie import as_ties
 
 MAX_GUIDES = 2_000_000
 MAX_SEGMENTS = 254
@@ -29,6 +33,8 @@ def grow(
     roots: ArrayLike | None = None,
     directions: ArrayLike | None = None,
     lengths: ArrayLike | None = None,
+    ties: Iterable[Tie] | None = None,
+    tied_to: ArrayLike | None = None,
 ) -> Groom:
     """Grow guides on a head and comb them into their rest pose.
 
@@ -37,17 +43,34 @@ def grow(
     Args:
         style: What the hair is like.
         head: What it grows on.
-        guides: How many guides to grow, at least 1; not used when ``roots`` are given.
+        guides: How many guides to grow, at least 1; not used when ``roots`` are given. A style with
+            ``row_guides`` makes one row, which is one guide, for so many of them.
         seed: Chooses another even spread of roots, and where each curl begins, at least 0.
         roots: Own roots in the head's frame [m], shape (s, 3).
         directions: Own directions in which guides leave the scalp, any length, shape (s, 3). One
-            that points into the head is lifted just out of it.
-        lengths: Length of each guide as a fraction of ``style.length``, shape (s,).
+            that points into the head is lifted just out of it. A guide that goes to a tie leaves
+            towards it.
+        lengths: Length of each guide as a fraction of ``style.length``, shape (s,); by default the
+            style's cut, and hair in a puff is cut round.
+        ties: Where hair is gathered, in place of the style's own ties.
+        tied_to: Row of the tie that each guide goes to, -1 for none, shape (s,); by default the
+            nearest that it is in reach of.
+
+    Raises:
+        GroomError: An argument is of the wrong kind, shape or range, or a tie has no root.
+        StyleError: One of ``ties`` is not a tie.
     """
     seed = _whole("seed", seed, 0, 2**63 - 1)
+    if ties is not None:
+        style = style.replace(ties=as_ties(ties))
     if roots is None:
         guides = _whole("guides", guides, 1, MAX_GUIDES)
-        root, normal = choose_roots(head, guides, seed)
+        if style.row_guides > 0 and not style.ties:
+            root, normal, rows = rows_on(style, head, guides)
+            style = style.replace(ties=rows)
+            tied_to = np.arange(len(root)) if tied_to is None else tied_to
+        else:
+            root, normal = choose_roots(head, guides, seed, style.area)
     else:
         root = _rows("roots", roots, None)
         away, normal = head.signed_distance(root, body=False)
@@ -58,17 +81,35 @@ def grow(
                 f"expected within {head.radius:.3g} m, in the head's frame and metres"
             )
     count = len(root)
-    share = np.ones(count) if lengths is None else _lengths(lengths, count)
+    given = lengths is not None
+    share = cut_lengths(style, head, root) if lengths is None else _lengths(lengths, count)
     flow = Flow.over(head, style)
     if directions is None:
         direction = leaving_directions(style, flow, root, normal)
+        direction = turned_directions(style, direction, normal)
     else:
         direction = _directions(directions, normal)
-    # Shorter guides get fewer segments: their bending stiffness and their curls stay alike.
-    segments = np.rint((style.segments + 1) * share) - 1
-    counts = np.clip(segments, 2, MAX_SEGMENTS).astype(np.int32) + np.int32(2)
-    points = rest_pose(style, flow, root, normal, direction, share, counts, seed)
-    neighbours, spacing = _neighbours(root, 0.3 * head.radius)
+    tied = _tied(style, head, root, tied_to)
+    lines: list[NDArray[np.float64]] = [np.zeros((0, 3))] * count
+    laid = np.full(count, 2, np.int32)
+    if (tied >= 0).any():
+        lines, rigid, share = lay(style, head, style.ties, tied, root, share, given, seed)
+        laid = np.maximum(laid, rigid)
+        keep_off(head, lines, laid, style.contact_radius())
+        gathered = np.flatnonzero(tied >= 0)
+        first = np.array([lines[row][1] - lines[row][0] for row in gathered])
+        direction[gathered] = first / np.linalg.norm(first, axis=1, keepdims=True)
+    free = np.flatnonzero(tied < 0)
+    if len(free):
+        # Shorter guides get fewer segments: their bending stiffness and their curls stay alike.
+        segments = np.rint((style.segments + 1) * share[free]) - 1
+        counts = np.clip(segments, 2, MAX_SEGMENTS).astype(np.int32) + np.int32(2)
+        loose = rest_pose(
+            style, flow, root[free], normal[free], direction[free], share[free], counts, seed
+        )
+        for row, line in zip(free, np.split(loose, np.cumsum(counts)[:-1]), strict=True):
+            lines[row] = line
+    neighbours, spacing = _neighbours(root, 0.3 * head.radius, tied)
     return Groom(
         style=style,
         head=head,
@@ -76,12 +117,42 @@ def grow(
         normals=normal,
         directions=direction,
         lengths=share,
-        counts=counts,
-        points=points,
+        counts=np.array([len(line) for line in lines], np.int32),
+        points=np.concatenate(lines),
         neighbours=neighbours,
         spacing=spacing,
         seed=seed,
+        tied_to=tied,
+        laid=laid,
     )
+
+
+def _tied(
+    style: Style, head: Head, root: NDArray[np.float64], tied_to: ArrayLike | None
+) -> NDArray[np.int32]:
+    """Return the tie of each root, -1 for none, shape (s,)."""
+    count, most = len(root), len(style.ties)
+    given = None
+    if tied_to is not None:
+        try:
+            rows = np.array(tied_to)
+        except ValueError:
+            rows = np.zeros(0)
+        if rows.shape != (count,) or rows.dtype.kind not in "iu":
+            raise GroomError(
+                f"tied_to: expected whole numbers of shape ({count},), one a guide, got "
+                f"{rows.dtype} of shape {rows.shape}"
+            )
+        bad = np.flatnonzero((rows < -1) | (rows >= most))
+        if len(bad):
+            raise GroomError(
+                f"tied_to: guide {bad[0]} goes to tie {rows[bad[0]]}; expected -1 for none, or the "
+                f"row of one of the {most} ties"
+            )
+        given = rows.astype(np.int32)
+    if most == 0:
+        return np.full(count, -1, np.int32)
+    return assign(head, style.ties, root, given)
 
 
 def _whole(name: str, value: Any, low: int, high: int) -> int:
@@ -141,8 +212,22 @@ def _lengths(values: ArrayLike, count: int) -> NDArray[np.float64]:
     return rows
 
 
-def _neighbours(root: NDArray[np.float64], alone: float) -> tuple[NDArray[np.int32], float]:
-    """Return the three nearest other guides of each, shape (s, 3), and the typical distance [m]."""
+def _neighbours(
+    root: NDArray[np.float64], alone: float, tied: NDArray[np.int32]
+) -> tuple[NDArray[np.int32], float]:
+    """Return the three nearest other guides of each, shape (s, 3), and the typical distance [m].
+
+    Guides of one tie have each other for neighbours; one that is alone in its tie has itself.
+    """
+    near, spacing = _nearest_others(root, alone)
+    for tie in np.unique(tied) if (tied >= 0).any() else ():
+        members = np.flatnonzero(tied == tie)
+        own, _ = _nearest_others(root[members], alone)
+        near[members] = members[own]
+    return near, spacing
+
+
+def _nearest_others(root: NDArray[np.float64], alone: float) -> tuple[NDArray[np.int32], float]:
     count = len(root)
     if count == 1:
         return np.zeros((1, 3), np.int32), alone

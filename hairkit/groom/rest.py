@@ -39,7 +39,7 @@ class Flow:
     @classmethod
     def over(cls, head: Head, style: Style) -> "Flow":
         """Return the flow of a style over a head."""
-        return cls(head=head, comb=style.comb, clearance=style.thickness)
+        return cls(head=head, comb=style.comb, clearance=style.contact_radius())
 
     def at(self, place: Points, distance: Points, normal: Points) -> Points:
         """Return unit directions of the flow.
@@ -144,7 +144,7 @@ def rest_pose(
         along = unit_rows(along + (wish - flowed) * with_flow[:, None])
         along = unit_rows(along + (wish - along) * turn[:, None])
         flowed = wish
-        clear = style.thickness + curl.depth(arc + 0.5 * segment, length)
+        clear = style.contact_radius() + curl.depth(arc + 0.5 * segment, length)
         # Where it is about to land it turns along the surface in time, and not in one sharp bend.
         landing = smooth_step(1.0 - (distance - clear) / (2.5 * segment))
         falling = np.minimum(np.sum(along * normal, axis=1), 0.0)
@@ -154,7 +154,7 @@ def rest_pose(
         along = unit_rows(middle - old)
         side = _carried(side, along)
         target = middle + curl.offset(arc + 0.5 * segment, length, side, np.cross(along, side))
-        floor = np.full(strands, style.thickness)
+        floor = np.full(strands, style.contact_radius())
         points[:, index] = push_out(
             flow.head, points[:, index - 1], target, segment, floor, thorough=True
         )

@@ -23,26 +23,29 @@ CANDIDATES = 24
 """Places to choose from for each root."""
 
 
-def choose_roots(head: Head, count: int, seed: int) -> tuple[Points, Points]:
+def choose_roots(head: Head, count: int, seed: int, area: float = math.pi) -> tuple[Points, Points]:
     """Return roots spread evenly over a head's scalp, and the normals there, each (count, 3).
 
     Args:
         head: The head.
         count: How many roots, at least 1.
         seed: Which spread.
+        area: Within this angle of straight up [rad].
     """
     random = np.random.Generator(np.random.PCG64(seed))
     # Many candidates make few roots even too.
     share = CANDIDATES if count <= MOST_EXACT else CANDIDATES // 3
     wanted = max(share * count, 2000)
     sample = _sample_ball if head.is_sphere else _sample_mesh
-    place, normal = sample(head, wanted, random)
+    place, normal = sample(head, wanted, random, math.cos(area) if area < math.pi else -2.0)
     spread = farthest_points if count <= MOST_EXACT else spaced_points
     chosen = np.sort(spread(place, count, random))
     return place[chosen], normal[chosen]
 
 
-def _sample_ball(head: Head, wanted: int, random: np.random.Generator) -> tuple[Points, Points]:
+def _sample_ball(
+    head: Head, wanted: int, random: np.random.Generator, lowest: float
+) -> tuple[Points, Points]:
     """Return random places on the scalp of a ball, and the normals there."""
     found: list[Points] = []
     have = 0
@@ -51,7 +54,7 @@ def _sample_ball(head: Head, wanted: int, random: np.random.Generator) -> tuple[
         square = _square(cube)
         cube = cube[(square <= 1.0) & (square > 1e-4)]
         unit = cube / np.sqrt(_square(cube))[:, None]
-        unit = unit[head.scalp_limit(unit) >= 0.0]
+        unit = unit[(head.scalp_limit(unit) >= 0.0) & (unit[:, 1] >= lowest)]
         found.append(unit)
         have += len(unit)
         if have >= wanted:
@@ -64,7 +67,9 @@ def _sample_ball(head: Head, wanted: int, random: np.random.Generator) -> tuple[
     return head.center + head.radius * unit, unit
 
 
-def _sample_mesh(head: Head, wanted: int, random: np.random.Generator) -> tuple[Points, Points]:
+def _sample_mesh(
+    head: Head, wanted: int, random: np.random.Generator, lowest: float
+) -> tuple[Points, Points]:
     """Return random places on the scalp of a mesh, and the normals there."""
     faces = head.faces[head.scalp_faces]
     a, b, c = (head.vertices[faces[:, corner]] for corner in range(3))
@@ -91,6 +96,8 @@ def _sample_mesh(head: Head, wanted: int, random: np.random.Generator) -> tuple[
         normal = weight[0] * corner[:, 0] + weight[1] * corner[:, 1] + weight[2] * corner[:, 2]
         length = np.sqrt(_square(normal))
         keep = length > 1e-6
+        up = place - head.center
+        keep &= up[:, 1] >= lowest * np.sqrt(_square(up))
         if not head.own_scalp:
             keep &= head.scalp_limit(place - head.center) >= 0.0
         places.append(place[keep])

@@ -58,6 +58,9 @@ class GroomRecord:
     lengths: np.ndarray
     """Each strand's length as a fraction of the style's, shape (strands,), f64."""
 
+    tied_to: np.ndarray
+    """Row of each strand's tie in the style, -1 for none, shape (strands,), i32."""
+
     seed: int
     """Seed of everything random in it."""
 
@@ -135,6 +138,7 @@ class Strands:
             normals=groom.normals,
             directions=groom.directions,
             lengths=groom.lengths,
+            tied_to=groom.tied_to,
             seed=groom.seed,
             head=_record_head(groom.head),
         )
@@ -167,6 +171,7 @@ class Strands:
             roots=record.roots,
             directions=record.directions,
             lengths=record.lengths,
+            tied_to=record.tied_to,
         )
 
 
@@ -181,6 +186,7 @@ def save_strands(strands: Strands, path: str | os.PathLike[str]) -> None:
     if strands.groom is not None:
         groom = strands.groom
         arrays |= {name: getattr(groom, name) for name in _GROOM_SHAPES}
+        arrays["tied_to"] = groom.tied_to
         arrays["style"] = np.array(groom.style)
         arrays["seed"] = np.array(groom.seed, dtype=np.int64)
         arrays["head"] = np.array(groom.head.source)
@@ -240,6 +246,11 @@ def _groom_record(arrays: dict[str, np.ndarray]) -> GroomRecord:
         if not np.isfinite(values[name]).all():
             strand = int((~np.isfinite(values[name]).reshape(strands, -1).all(axis=1)).argmax())
             raise FileError(f"{name}: strand {strand} is not finite, expected numbers")
+    tied_to = np.full(strands, -1, np.int32)
+    if "tied_to" in arrays:
+        tied_to = _array(arrays["tied_to"], "tied_to", np.int32, ("strands",))
+        if len(tied_to) != strands:
+            raise FileError(f"tied_to: {len(tied_to)} strands, expected {strands} as in counts")
     options = _text(arrays, "head_options", default="{}")
     try:
         parsed = json.loads(options)
@@ -250,6 +261,7 @@ def _groom_record(arrays: dict[str, np.ndarray]) -> GroomRecord:
     seed = _array(arrays["seed"], "seed", np.int64, ()) if "seed" in arrays else np.int64(0)
     return GroomRecord(
         style=_text(arrays, "style"),
+        tied_to=tied_to,
         seed=int(seed),
         head=HeadRecord(
             source=_text(arrays, "head"),

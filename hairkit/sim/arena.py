@@ -122,6 +122,7 @@ class Arena:
         self.strand_row = ti.field(ti.i32, strands)
         self.strand_lane = ti.field(ti.i32, strands)
         self.strand_hair = ti.field(ti.i32, strands)
+        self.strand_rigid = ti.field(ti.i32, strands)
         self.guide_start = ti.field(ti.i32, strands)
         self.guide_count = ti.field(ti.i32, strands)
         self.guide_point = ti.Vector.field(3, ti.f32, max_points)

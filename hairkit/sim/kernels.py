@@ -205,13 +205,14 @@ def load_strands(
     # out
     arena: ti.template(),
 ):
-    """Write where each strand's points are: its first row, lane, first drawing point and count.
+    """Write where each strand's points are, and how many of them are not simulated.
 
     Args:
         strand_count: Strands of the hair.
         first_strand: Its first row in the strand table.
         hair: Its row in the table of numbers.
-        table: Row, lane, guide start, guide count of each strand, shape (strand_count, 4).
+        table: Row, lane, first drawing point, points, and points before the first simulated one of
+            each strand, shape (strand_count, 5).
         arena: The fields.
     """
     for s in range(strand_count):
@@ -219,6 +220,7 @@ def load_strands(
         arena.strand_lane[first_strand + s] = table[s, 1]
         arena.guide_start[first_strand + s] = table[s, 2]
         arena.guide_count[first_strand + s] = table[s, 3]
+        arena.strand_rigid[first_strand + s] = table[s, 4]
         arena.strand_hair[first_strand + s] = hair
 
 
@@ -228,7 +230,7 @@ def _seen(arena: ti.template(), numbers: ti.template(), strand, point):
     hair = arena.strand_hair[strand]
     r = arena.strand_row[strand] + point * ti.static(arena.stride)
     x = ti.Vector([0.0, 0.0, 0.0])
-    solid = numbers[hair, col.SOLID] > 0.0
+    solid = numbers[hair, col.SOLID] > 0.0 or point < arena.strand_rigid[strand]
     for c in ti.static(range(3)):
         if ti.static(arena.lanes > 1):
             lane = arena.strand_lane[strand]

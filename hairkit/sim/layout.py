@@ -26,7 +26,7 @@ class Layout:
     """Normal of each strand's root edge in the head's frame, shape (blocks, lanes, 3)."""
 
     blocks: NDArray[np.int32]
-    """First row and point count of each block, shape (blocks, 2)."""
+    """First simulated row and simulated points of each block, shape (blocks, 2)."""
 
     strand_row: NDArray[np.int32]
     """Row of each strand's first point, shape (strands,)."""
@@ -36,6 +36,9 @@ class Layout:
 
     strand_start: NDArray[np.int32]
     """First point of each strand in strand order, shape (strands,)."""
+
+    strand_rigid: NDArray[np.int32]
+    """Points of each strand before its first simulated one, which follow the head, (strands,)."""
 
     stiffest: float
     """Twice the largest bending stiffness [1/s^2]; it sets the clock of the hair."""
@@ -55,29 +58,34 @@ def pack(groom: Groom, *, lanes: int, stride: int) -> Layout:
     counts = np.asarray(groom.counts, np.int64)
     points = np.asarray(groom.points, np.float64)
     start = np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int64)
-    _check(counts, points, start)
+    # What is laid over the scalp is not simulated, but its last segment is the root's.
+    rigid = np.asarray(groom.laid, np.int64) - 2
+    _check(counts, points, start, rigid)
     width = lanes * stride
     strand_row = np.zeros(len(counts), np.int32)
     strand_lane = np.zeros(len(counts), np.int32)
     blocks: list[tuple[int, int]] = []
     strand_block = np.zeros(len(counts), np.int64)
     row = 0
-    for count in np.unique(counts):
-        members = np.flatnonzero(counts == count)
+    for count, skip in np.unique(np.stack([counts, rigid]), axis=1).T:
+        members = np.flatnonzero((counts == count) & (rigid == skip))
         for first in range(0, len(members), width):
             group = members[first : first + width]
             if lanes > 1:
                 strand_row[group] = row
                 strand_lane[group] = np.arange(len(group))
                 strand_block[group] = len(blocks)
-                blocks.append((row, int(count)))
+                blocks.append((row + int(skip), int(count - skip)))
                 row += int(count)
             else:
                 strand_row[group] = row + np.arange(len(group))
                 strand_block[group] = len(blocks) + np.arange(len(group))
-                blocks.extend((row + turn, int(count)) for turn in range(len(group)))
+                blocks.extend(
+                    (row + int(skip) * stride + turn, int(count - skip))
+                    for turn in range(len(group))
+                )
                 row += int(count) * stride
-    values, frames, stiffest = _rods(groom, counts, points, start)
+    values, frames, stiffest = _rods(groom, counts, points, start, rigid)
     strand = np.repeat(np.arange(len(counts)), counts)
     index = np.arange(len(points)) - start[strand]
     rows = np.zeros((row, lanes, 8), np.float32)
@@ -86,8 +94,8 @@ def pack(groom: Groom, *, lanes: int, stride: int) -> Layout:
     if lanes > 1:
         # Lanes without a strand of their own copy the block's first, so that they cost no special
         # case.
-        for first_row, count in blocks:
-            head = int(np.flatnonzero((strand_row == first_row) & (strand_lane == 0))[0])
+        for head in np.flatnonzero(strand_lane == 0):
+            first_row, count = strand_row[head], counts[head]
             rows[first_row : first_row + count] = values[start[head] : start[head] + count][:, None]
             block_frames[strand_block[head]] = frames[head]
     rows[strand_row[strand] + index * stride, strand_lane[strand]] = values
@@ -100,6 +108,7 @@ def pack(groom: Groom, *, lanes: int, stride: int) -> Layout:
         strand_row=strand_row,
         strand_lane=strand_lane,
         strand_start=start.astype(np.int32),
+        strand_rigid=rigid.astype(np.int32),
         stiffest=stiffest,
     )
 
@@ -115,7 +124,10 @@ def transport(
 
 
 def _check(
-    counts: NDArray[np.int64], points: NDArray[np.float64], start: NDArray[np.int64]
+    counts: NDArray[np.int64],
+    points: NDArray[np.float64],
+    start: NDArray[np.int64],
+    rigid: NDArray[np.int64],
 ) -> None:
     if len(counts) == 0:
         raise GroomError("groom: expected at least one strand, got none")
@@ -123,6 +135,12 @@ def _check(
     if len(short):
         raise GroomError(
             f"strand {short[0]}: expected at least {FEWEST_POINTS} points, got {counts[short[0]]}"
+        )
+    short = np.flatnonzero((rigid < 0) | (counts - rigid < FEWEST_POINTS))
+    if len(short):
+        raise GroomError(
+            f"strand {short[0]}: {rigid[short[0]] + 2} of its {counts[short[0]]} points are laid; "
+            "expected at least 2, and one that moves"
         )
     bad = np.flatnonzero(~np.isfinite(points).all(axis=1))
     if len(bad):
@@ -142,6 +160,7 @@ def _rods(
     counts: NDArray[np.int64],
     points: NDArray[np.float64],
     start: NDArray[np.int64],
+    rigid: NDArray[np.int64],
 ) -> tuple[NDArray[np.float32], NDArray[np.float32], float]:
     """Return points' constants (points, 8), root normals (strands, 3), largest stiffness."""
     style = groom.style
@@ -150,9 +169,10 @@ def _rods(
     values[:, 7] = 1.0
     frames = np.zeros((len(counts), 3), np.float32)
     stiffest = 0.0
-    for count in np.unique(counts):
-        members = np.flatnonzero(counts == count)
-        at = start[members][:, None] + np.arange(count)
+    for full, skip in np.unique(np.stack([counts, rigid]), axis=1).T:
+        members = np.flatnonzero((counts == full) & (rigid == skip))
+        count = full - skip
+        at = (start[members] + skip)[:, None] + np.arange(count)
         x = points[at]
         edge = np.linalg.norm(np.diff(x, axis=1), axis=2)
         values[at[:, :-1], 7] = edge
@@ -160,7 +180,7 @@ def _rods(
         # length: with these weights (after Gregory's at the end of an integral) a cantilever's sag
         # converges at third order.
         segment = edge.mean(axis=1)
-        share = np.arange(count) / (count - 1)
+        share = np.arange(skip, full) / (full - 1)
         along = style.bending_rigidity() * style.bending_along(share)
         rigidity = along[None] / (style.density * segment**4)[:, None]
         rigidity[:, 0] = rigidity[:, -1] = 0.0

@@ -202,6 +202,7 @@ class World:
                 layout.strand_lane,
                 layout.strand_start + rows["point"],
                 np.asarray(groom.counts, np.int32),
+                layout.strand_rigid,
             ],
             axis=1,
         ).astype(np.int32)
@@ -441,7 +442,7 @@ class World:
         row[col.STRAIN_LOW] = low
         row[col.STRAIN_HIGH] = high
         row[col.TETHER] = 1.0 + max(style.max_stretch, high)
-        row[col.RADIUS] = style.thickness
+        row[col.RADIUS] = style.contact_radius()
         row[col.BEND_DAMPING] = BEND_DAMPING_S
         row[col.GRAVITY : col.GRAVITY + 3] = self._gravity
         row[col.WIND_BEFORE : col.WIND_BEFORE + 3] = self._blowing() * hair.wind
