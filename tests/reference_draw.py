@@ -76,6 +76,7 @@ def straight_groom(style: Any, head: Any, starts: NDArray[Any], ends: NDArray[An
         directions=direction,
         lengths=np.ones(strands),
         counts=np.full(strands, count, np.int32),
+        segments=np.linalg.norm(ends - starts, axis=1) / (count - 1),
         points=points.reshape(-1, 3),
         neighbours=np.repeat(np.arange(strands, dtype=np.int32)[:, None], 3, axis=1),
         spacing=0.01,
@@ -130,7 +131,8 @@ def expand(groom: Any, scattered: t.Scatter, point_count: int) -> NDArray[np.flo
     for h, trait in enumerate(scattered.trait.astype(np.float64)):
         own, near = scattered.strand[h]
         for j in range(point_count):
-            s = j / (point_count - 1) * trait[t.CUT]
+            first = trait[t.START]
+            s = first + j / (point_count - 1) * (trait[t.CUT] - first)
             lean = trait[t.LEAN] * (1.0 - 0.6 * style.clump * s)
             last = len(guides[own]) - 1
             a, da = catmull_rom(guides[own], s * last)
@@ -138,22 +140,31 @@ def expand(groom: Any, scattered: t.Scatter, point_count: int) -> NDArray[np.flo
             x, along = a * (1 - lean) + b * lean, unit(da * (1 - lean) + db * lean)
             i = min(int(s * last), last - 1)
             f = s * last - i
-            segment = float(scattered.segment[own])
-            reach = s * last * segment
+            frame = scattered.frame[own].astype(np.float64)
+            segment = frame[6]
+            reach, grown = s * last * segment, (s - first) * last * segment
             pull = float(np.linalg.norm(guides[own][i + 1] - guides[own][i])) / segment
             side = sides[own][i] * (1 - f) + sides[own][i + 1] * f
             side = unit(side - along * (side @ along))
-            leave = min(reach / 0.02, 1.0)
-            leave = leave * leave * (3 - 2 * leave)
-            other = scattered.rise[own] * (1 - leave) + np.cross(along, side) * (
-                leave * scattered.flat[own]
-            )
+            leave = _smooth(grown / 0.02)
+            spread = 1.0 if first > 0 else leave
+            beyond = _smooth((s - frame[t.TIE_AT]) / 0.15) if frame[t.TIE_AT] > 0 else 0.0
+            flat = frame[7] * (1 - beyond) + beyond
+            other = frame[3:6] * (1 - spread) + np.cross(along, side) * (spread * flat)
             offset = _offset(style, trait, s, reach, pull, point_count)
+            if frame[t.TIE_AT] > 0:
+                gathered = _smooth(s / frame[t.TIE_AT])
+                scale = 1 - gathered + gathered * frame[t.TIE_SQUEEZE]
+                offset = offset * (scale * (1 - beyond) + frame[t.TIE_SPREAD] * beyond)
             coil = _coil(style, trait, reach, pull)
+            if style.plait:
+                joined = _smooth(grown / (0.024 if first > 0 else 0.012))
+                coil = joined * _plait(style, trait, frame[t.PLAIT_PHASE], s, reach, point_count)
+                offset = (1 - joined) * trait[t.OFFSET_X : t.OFFSET_Y + 1]
             x = x + side * coil[0] + np.cross(along, side) * coil[1]
-            side = scattered.side[own] * (1 - leave) + side * leave
+            side = frame[0:3] * (1 - spread) + side * spread
             x = x + side * offset[0] + other * offset[1]
-            down = max(0.0, 1.0 - reach / 0.015) ** 2
+            down = max(0.0, 1.0 - grown / 0.015) ** 2
             x = x + trait[t.DROP_X : t.DROP_Z + 1] * down
             out[h, j] = _squeeze(x, ball, 0.0004 + 0.0026 * leave)
     return out
@@ -179,6 +190,32 @@ def _offset(
     offset[0] += stray * np.sin(slow + 2 * hair_phase) + wild * 0.25 * s * own[0]
     offset[1] += stray * (0.4 + np.sin(0.7 * slow + 3 * hair_phase))
     return offset
+
+
+def _smooth(share: float) -> float:
+    """Return a smooth ramp from 0 at 0 to 1 at 1."""
+    share = min(max(share, 0.0), 1.0)
+    return share * share * (3.0 - 2.0 * share)
+
+
+def _plait(
+    style: Any, trait: NDArray[Any], begin: float, s: float, reach: float, point_count: int
+) -> NDArray[Any]:
+    """Return how far a plait takes a hair from its guide, along the frame that is carried [m]."""
+    phase = 2 * np.pi * style.plait_turns * reach + begin
+    rope = phase + trait[t.ROPE_PHASE]
+    middle, thick = {
+        1: (np.zeros(2), 1.0),
+        2: (0.5 * np.array([np.sin(rope), np.cos(rope)]), 0.5),
+        3: (np.array([0.53 * np.sin(rope), 0.42 * np.sin(2 * rope)]), 0.43),
+    }[style.plait]
+    fuzz = 0.3 * style.frizz
+    turned = (trait[t.ROPE_X] + 1j * trait[t.ROPE_Y]) * np.exp(1j * phase)
+    quick = 2 * np.pi * reach / max(0.04, 7 * style.length / (point_count - 1))
+    hair = trait[t.HAIR_PHASE]
+    stray = 0.7 * fuzz * np.sin([quick + 3 * hair, 0.83 * quick + 5 * hair])
+    place = middle + thick * (1 - fuzz) * np.array([turned.real, turned.imag]) + stray
+    return place * style.plait_radius * (1 - 0.5 * _smooth((s - 0.92) / 0.08))
 
 
 def _coil(style: Any, trait: NDArray[Any], reach: float, pull: float) -> NDArray[Any]:

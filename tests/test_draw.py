@@ -60,12 +60,16 @@ def small_groom() -> Any:
         {"frizz": 0.6, "clump": 0.9},
         {"coil": 30.0, "coil_radius": 0.004, "definition": 0.3},
         {"coil": 25.0, "coil_radius": 0.004, "zigzag": 0.8},
+        {"plait": 3, "plait_turns": 30.0},
+        {"plait": 2, "plait_turns": 25.0, "frizz": 0.4},
+        {"plait": 1, "plait_turns": 9.0, "plait_radius": 0.003},
+        {"ties": [{"at": (0, 1, -0.3), "size": 0.1}, {"at": (1, 0, -1), "kind": "knot"}]},
     ],
 )
 def test_drawn_hairs_equal_the_numpy_twin(
-    stage: tuple[StillWorld, Renderer], changes: dict[str, float]
+    stage: tuple[StillWorld, Renderer], changes: dict[str, Any]
 ) -> None:
-    """Compare every drawn point with the twin, coils and zig-zags included."""
+    """Compare every drawn point with the twin: coils, zig-zags, plaits and gathered hair."""
     style = load_style("wavy").replace(hairs_per_guide=3, length=0.2, **changes)
     groom = grow(style, Head.sphere(), guides=10, seed=3)
     hair = _only(stage, groom)

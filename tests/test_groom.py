@@ -16,6 +16,9 @@ from hairkit.paths import assets_dir
 from hairkit.shapes import DistanceGrid
 from hairkit.style import Style, load_style, style_names
 
+GATHERED = ("bantu knots", "cornrows", "puff")
+"""Styles whose hair is pulled over the scalp; test_ties measures them."""
+
 SLIP = 1e-4
 """How much nearer than its thickness a point may be [m]."""
 
@@ -61,15 +64,16 @@ def test_rest_pose_lies_over_head_and_body(either, name):
     assert clearance(groom) >= groom.style.thickness - SLIP
 
 
-@pytest.mark.parametrize("name", style_names())
+@pytest.mark.parametrize("name", [n for n in style_names() if n not in GATHERED])
 def test_strands_have_equal_chords_and_the_styles_length(either, name):
-    """Measure every segment of every strand."""
-    style = load_style(name)
-    for strand in grow(style, either, guides=40).strands():
-        assert len(strand) == style.segments + 2
+    """Measure every segment of every strand; a cut makes it shorter."""
+    groom = grow(load_style(name), either, guides=40)
+    for strand, share in zip(groom.strands(), groom.lengths, strict=True):
+        points = max(round((groom.style.segments + 1) * share), 3) + 1
+        assert len(strand) == points
         lengths = chords(strand)
         assert np.ptp(lengths) < 1e-9
-        assert lengths.sum() == pytest.approx(style.length, rel=1e-9)
+        assert lengths.sum() == pytest.approx(groom.style.length * share, rel=1e-9)
 
 
 def test_first_segment_is_the_heads(either):

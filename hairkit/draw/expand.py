@@ -379,13 +379,17 @@ def expand(
         side = unit(side - along * side.dot(along))
         rise = turn(hair, HEAD, ti.Vector([frame[3], frame[4], frame[5]]))
         leave = smooth(grown / ROOT_FADE)
+        spread = leave
+        if first > 0.0:
+            # It starts beside its guide's way over the scalp, not round its root.
+            spread = 1.0
         # At the root hairs spread in the scalp; along the hair across it, and flatter.
         across = turn(hair, HEAD, ti.Vector([frame[0], frame[1], frame[2]]))
         beyond = 0.0
         if frame[TIE_AT] > 0.0:
             beyond = smooth((s - frame[TIE_AT]) / 0.15)
         flat = frame[7] + (1.0 - frame[7]) * beyond
-        other = rise * (1.0 - leave) + along.cross(side) * leave * flat
+        other = rise * (1.0 - spread) + along.cross(side) * spread * flat
 
         wild = trait[WILD]
         gather = trait[GATHER] * ti.min(1.0, 1.6 * s) * (1.0 - 0.8 * ti.min(1.0, wild * 4.0))
@@ -426,7 +430,8 @@ def expand(
             px += fuzz * 0.7 * ti.sin(quick + 3.0 * hair_phase)
             py += fuzz * 0.7 * ti.sin(0.83 * quick + 5.0 * hair_phase)
             radius = hair[PLAIT_RADIUS] * (1.0 - 0.5 * smooth((s - 0.92) / 0.08))
-            joined = smooth(grown / JOIN)
+            # What comes in on the way over the scalp runs along with it for longer.
+            joined = smooth(grown / (2.0 * JOIN if first > 0.0 else JOIN))
             ox = trait[OFFSET_X] * (1.0 - joined)
             oy = trait[OFFSET_Y] * (1.0 - joined)
             cx, cy = radius * px * joined, radius * py * joined
@@ -449,7 +454,7 @@ def expand(
             cx = radius * (ti.cos(phase) * (1.0 - zig) + tooth * ti.cos(plane) * zig)
             cy = radius * (ti.sin(phase) * (1.0 - zig) + tooth * ti.sin(plane) * zig)
 
-        x += (across * (1.0 - leave) + side * leave) * ox + other * oy + triple(hair, SHIFT)
+        x += (across * (1.0 - spread) + side * spread) * ox + other * oy + triple(hair, SHIFT)
         # A coil is as round where hair lies flat.
         x += side * cx + along.cross(side) * cy
         let_down = ti.max(0.0, 1.0 - grown / (0.75 * ROOT_FADE))

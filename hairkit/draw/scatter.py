@@ -113,7 +113,7 @@ def scatter(groom: Any, *, hairs_per_guide: int) -> Scatter:
     place = np.floor(offset / cell + shove).astype(np.int64)
     key = np.stack([own, place[:, 0], place[:, 1]], axis=1)
     _, lock = np.unique(key, axis=0, return_inverse=True)
-    lock = lock.reshape(-1)
+    lock = own.copy() if style.plait else lock.reshape(-1)
     locks = int(lock.max()) + 1
     middle = np.zeros((locks, 2))
     np.add.at(middle, lock, offset)
@@ -156,7 +156,9 @@ def scatter(groom: Any, *, hairs_per_guide: int) -> Scatter:
     trait[:, LOCK_PHASE] = 2.0 * np.pi * rng.random(locks)[lock]
     trait[:, HAIR_PHASE] = 2.0 * np.pi * rng.random(count)
     trait[:, WILD] = wild
-    tint = 0.55 * rng.standard_normal(locks)[lock] + 0.85 * rng.standard_normal(count)
+    # Locks differ; plaits, which lie close together, more than the hairs of one.
+    each = (1.1, 0.5) if plaited else (0.55, 0.85)
+    tint = each[0] * rng.standard_normal(locks)[lock] + each[1] * rng.standard_normal(count)
     trait[:, TINT] = np.exp(0.20 * np.clip(tint, -2.5, 2.5))
     trait[:, WARMTH] = np.clip(rng.standard_normal(locks)[lock], -2.0, 2.0)
     trait[:, DROP_X : DROP_Z + 1] = drop
@@ -284,7 +286,7 @@ def _crosses(groom: Any, own: NDArray[np.int64], roots: NDArray[np.float64]) -> 
     mine = groom.tied_to[own]
     to_mine = np.where(mine >= 0, gaps[np.arange(len(own)), np.maximum(mine, 0)], -np.inf)
     gaps[np.arange(len(own)), np.maximum(mine, 0)] = np.inf
-    return (mine >= 0) & (gaps.min(axis=1) - to_mine < 2.0 * PART)
+    return (mine >= 0) & (gaps.min(axis=1) - to_mine < PART)
 
 
 def _on_scalp(head: Any, points: NDArray[np.float64]) -> NDArray[np.bool_]:

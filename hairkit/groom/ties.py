@@ -21,7 +21,7 @@ WAY_STEPS = 64
 NECK = 0.13
 """Radius of the bunch that a puff's tie holds, as a share of the ball's width."""
 
-ROPE = 0.19
+ROPE = 0.22
 """Radius of the rope that a knot is wound of, as a share of the knot's width."""
 
 _GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
@@ -104,9 +104,9 @@ def on_scalp(head: Head, directions: Points, clear: float | Points) -> Points:
     """
     reach = np.full(len(directions), 1.05 * head.radius)
     for _ in range(12):
-        distance, normal = head.signed_distance(
-            head.center + directions * reach[:, None], body=False
-        )
+        # Neck and shoulders count for what lies above the skin, not for where the skin is.
+        place = head.center + directions * reach[:, None]
+        distance, normal = head.signed_distance(place, body=bool(np.any(clear)))
         # Where the surface runs along the ray a whole step would overshoot.
         slope = np.maximum(np.sum(normal * directions, axis=1), 0.4)
         reach = np.clip(reach - (distance - clear) / slope, 0.3 * head.radius, 3.0 * head.radius)
@@ -230,9 +230,9 @@ def _length(line: Points) -> float:
     return float(np.linalg.norm(np.diff(line, axis=0), axis=1).sum())
 
 
-def _rigid(count: int, reached: float) -> int:
-    """Return how many points follow the head: up to the first past the tie, but not the last."""
-    return max(2, min(math.ceil(reached) + 1, count - 1))
+def _rigid(count: int, last: float) -> int:
+    """Return how many points follow the head: up to a certain one, but not the strand's last."""
+    return max(2, min(int(last) + 1, count - 1))
 
 
 def _puff(
@@ -283,7 +283,7 @@ def _puff(
         segment = cut * style.length / (points - 1)
         arcs = _pulled_arcs(points, segment, way, pull)
         lines.append(_walk(np.concatenate([ways[row], burst[1:]]), arcs))
-        laid[row] = _rigid(points, way / (pull * segment))
+        laid[row] = _rigid(points, math.ceil(way / (pull * segment)))
         lengths[row] = cut
     return lines, laid, lengths
 
@@ -296,7 +296,7 @@ def _pulled_arcs(points: int, segment: float, way: float, pull: float) -> Points
 
 def _lifted(head: Head, places: Points, clear: float) -> Points:
     """Return places let out of the head."""
-    distance, normal = head.signed_distance(places, body=False)
+    distance, normal = head.signed_distance(places)
     return places + normal * np.maximum(clear - distance, 0.0)[:, None]
 
 
@@ -315,7 +315,7 @@ def _knot(
     random = np.random.Generator(np.random.PCG64([seed, 6]))
     rope = ROPE * place.tie.size
     wide = 0.5 * place.tie.size - rope
-    narrow = 0.45 * rope
+    narrow = 0.6 * wide
     lengths = pull * style.length * shares
     arrive = np.mod(place.azimuth(ways[:, -1] - place.middle), 2.0 * math.pi)
     left = np.maximum(lengths - [_length(way) for way in ways], 0.2 * lengths)
@@ -345,7 +345,7 @@ def _knot(
         points = int(_counts(style, shares[row : row + 1])[0])
         segment = lengths[row] / (points - 1)
         lines.append(_walk(np.concatenate([ways[row], wound]), segment * np.arange(points)))
-        laid[row] = _rigid(points, _length(ways[row]) / segment)
+        laid[row] = _rigid(points, math.ceil(_length(ways[row]) / segment))
     return lines, laid, shares
 
 
@@ -369,7 +369,7 @@ def _hang(
         reached = _length(ways[row]) / (pull * segment[row])
         rigid = _rigid(int(points[row]), reached)
         arcs = pull * segment[row] * np.arange(rigid)
-        lines.append(_walk(ways[row], np.minimum(arcs, _length(ways[row]) + segment[row])))
+        lines.append(_walk(ways[row], arcs))
         laid[row] = rigid
     # From the last two laid points on, as any free hair hangs.
     base = np.array([line[-2] for line in lines])

@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from numbers import Real
 from typing import Annotated, Any
 
-from pydantic import PlainValidator
+from pydantic import PlainSerializer, PlainValidator
 
 from hairkit.errors import StyleError, nearest
 
@@ -112,4 +112,4 @@ def _as_tie(index: int, value: Any) -> Tie:
         raise StyleError(f"tie {index}{str(error).removeprefix('tie')}") from None
 
 
-Ties = Annotated[tuple[Tie, ...], PlainValidator(as_ties)]
+Ties = Annotated[tuple[Tie, ...], PlainValidator(as_ties), PlainSerializer(tuple)]
