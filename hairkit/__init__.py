@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from hairkit.io.strands import save_strands as save_strands
     from hairkit.sim.world import World as World
     from hairkit.style import Style as Style
+    from hairkit.style import Tie as Tie
     from hairkit.style import load_style as load_style
     from hairkit.style import style_names as style_names
 
@@ -32,6 +33,7 @@ _HOME = {
     "Head": "hairkit.head",
     "Strands": "hairkit.io.strands",
     "Style": "hairkit.style",
+    "Tie": "hairkit.style",
     "World": "hairkit.sim.world",
     "grow": "hairkit.groom",
     "load_strands": "hairkit.io.strands",

@@ -130,6 +130,30 @@ CASES = (
         seed_ms=0.22,
     ),
     Case(
+        name="bantu_knots",
+        summary="one head, 200 strands in bantu knots",
+        style="bantu knots",
+        guides=200,
+        points=20,
+        seed_ms=0.54,
+    ),
+    Case(
+        name="box_braids",
+        summary="one head, 160 box braids of 0.5 m",
+        style="box braids",
+        guides=160,
+        points=20,
+        seed_ms=0.33,
+    ),
+    Case(
+        name="cornrows",
+        summary="one head, ten rows of cornrows",
+        style="cornrows",
+        guides=10,
+        points=26,
+        seed_ms=0.03,
+    ),
+    Case(
         name="heads_4x160",
         summary="four heads of 160 long strands, all cores",
         heads=4,
@@ -233,7 +257,8 @@ class Scene:
         self.case = case
         self.frame = 0
         # The same groom on every head: what differs is where each is in its motion.
-        self.groom = grow(style, self.head, guides=case.guides, seed=0)
+        guides = case.guides * max(style.row_guides, 1)
+        self.groom = grow(style, self.head, guides=guides, seed=0)
         self.world = World(backend=backend, threads=case.threads, max_points=case.max_points)
         self.world.sleep = False
         # Made before anything is timed: where a head goes is the caller's work.

@@ -137,6 +137,8 @@ def expand(groom: Any, scattered: t.Scatter, point_count: int) -> NDArray[np.flo
             last = len(guides[own]) - 1
             a, da = catmull_rom(guides[own], s * last)
             b, db = catmull_rom(guides[near], s * (len(guides[near]) - 1))
+            apart = np.linalg.norm(guides[near][0] - guides[own][0])
+            lean *= 1 - _smooth((np.linalg.norm(b - a) / max(apart, 1e-6) - 3.0) / 2.0)
             x, along = a * (1 - lean) + b * lean, unit(da * (1 - lean) + db * lean)
             i = min(int(s * last), last - 1)
             f = s * last - i
@@ -207,13 +209,18 @@ def _plait(
     middle, thick = {
         1: (np.zeros(2), 1.0),
         2: (0.5 * np.array([np.sin(rope), np.cos(rope)]), 0.5),
-        3: (np.array([0.53 * np.sin(rope), 0.42 * np.sin(2 * rope)]), 0.43),
+        3: (np.array([0.585 * np.sin(rope), 0.415 * np.sin(2 * rope)]), 0.38),
     }[style.plait]
     fuzz = 0.3 * style.frizz
     turned = (trait[t.ROPE_X] + 1j * trait[t.ROPE_Y]) * np.exp(1j * phase)
     quick = 2 * np.pi * reach / max(0.04, 7 * style.length / (point_count - 1))
     hair = trait[t.HAIR_PHASE]
-    stray = 0.7 * fuzz * np.sin([quick + 3 * hair, 0.83 * quick + 5 * hair])
+    stray = (
+        0.7
+        * fuzz
+        * (1.0 if style.plait == 1 else 0.38)
+        * np.sin([quick + 3 * hair, 0.83 * quick + 5 * hair])
+    )
     place = middle + thick * (1 - fuzz) * np.array([turned.real, turned.imag]) + stray
     return place * style.plait_radius * (1 - 0.5 * _smooth((s - 0.92) / 0.08))
 

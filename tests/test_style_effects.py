@@ -31,6 +31,17 @@ CHANGES: dict[str, tuple[object, dict[str, object]]] = {
     "zigzag": (1.0, {"coil": 60.0, "coil_radius": 0.004}),
     "definition": (0.0, {"coil": 60.0, "coil_radius": 0.004}),
     "shrinkage": (0.6, {}),
+    "plait": (3, {}),
+    "plait_radius": (0.012, {"plait": 3}),
+    "plait_turns": (10.0, {"plait": 2}),
+    "area": (0.8, {}),
+    "upward": (1.0, {}),
+    "backward": (0.8, {}),
+    "side_length": (0.3, {}),
+    "flat_top": (0.1, {"lift": 1.0, "upward": 1.0}),
+    "row_guides": (2, {}),
+    "scalp": (0.0, {"length": 0.01}),
+    "fade": (0.1, {"area": 0.6, "length": 0.01}),
     "root_color": ((0.7, 0.5, 0.2), {}),
     "tip_color": ((0.7, 0.5, 0.2), {}),
     "hairs_per_guide": (9, {}),
@@ -78,7 +89,7 @@ def test_key_changes_the_result(name: str):
     base = hk.load_style("straight").replace(hairs_per_guide=30, **needs)
     changed = base.replace(**{name: value})
     section = next(key.section for key in style_keys() if key.name == name)
-    moves = section in ("shape", "motion") or name == "shrinkage"
+    moves = section in ("shape", "motion", "growth") or name == "shrinkage"
     before, after = come_out(base, drawn=not moves), come_out(changed, drawn=not moves)
     if moves:
         assert differ(before[0], after[0], 1e-4) or differ(before[1], after[1], 1e-4)

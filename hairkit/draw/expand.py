@@ -55,6 +55,13 @@ BOX_STEP = 1e-4
 ROOT_FADE = 0.02
 """Distance from the root over which a hair leaves the scalp's plane [m]."""
 
+KEEP_OUT_TURNS = 8
+"""Times that a hair is let out of head and body in turn, at most."""
+
+PART_FROM, PART_AT = 3.0, 5.0
+"""Two guides this many times as far apart as their roots share less, and no hair: it would lie
+where neither is, even on both sides of the neck."""
+
 JOIN = 0.012
 """Distance from its root within which a hair comes into its plait [m]."""
 
@@ -218,43 +225,67 @@ def grid_distance(hair: ti.template(), grid: ti.template(), at: ti.i32, distance
 
 
 @ti.func
-def keep_out(hair: ti.template(), whole: ti.template(), distance: ti.template(), x, soft):
+def solid(hair: ti.template(), whole: ti.template(), distance: ti.template(), which, x):
+    """Return how far a place is from the head (0) or the body (1) and the direction out of it."""
+    at = SHAPES + which * SHAPE_SIZE
+    kind = ti.cast(hair[at], ti.i32)
+    answer = ti.Vector([1.0, 0.0, 1.0, 0.0])
+    if kind > 0:
+        frame = BODY if which == 1 else HEAD
+        local = turn_back(hair, frame, x - triple(hair, frame + 9))
+        if kind == 1:
+            from_middle = local - triple(hair, at + 1)
+            length = ti.sqrt(ti.max(from_middle.dot(from_middle), 1e-20))
+            n = from_middle / length
+            answer = ti.Vector([length - hair[at + 4], n[0], n[1], n[2]])
+        else:
+            first = which * 4
+            grid = ti.Vector([whole[first], whole[first + 1], whole[first + 2], whole[first + 3]])
+            answer = grid_distance(hair, grid, at, distance, local)
+        n = turn(hair, frame, ti.Vector([answer[1], answer[2], answer[3]]))
+        answer = ti.Vector([answer[0], n[0], n[1], n[2]])
+    return answer
+
+
+@ti.func
+def keep_out(hair: ti.template(), whole: ti.template(), distance: ti.template(), x, soft, guide):
     """Move a point out of head and body.
 
     Distances below `soft` are squeezed into 0..soft smoothly instead of cut off, so that hairs
-    pressed on the head keep their order and stay a layer.
+    pressed on the head keep their order and stay a layer. Where head and body leave no room, the
+    point goes towards its guide's line, which is outside.
     """
-    for turn_index in range(3):
-        # Body first and head between: where they meet, both get their way.
-        which = 1 if turn_index == 1 else 0
-        at = SHAPES + which * SHAPE_SIZE
-        kind = ti.cast(hair[at], ti.i32)
-        if kind > 0:
-            frame = BODY if which == 1 else HEAD
-            local = turn_back(hair, frame, x - triple(hair, frame + 9))
-            d, n = 1.0, ti.Vector([0.0, 1.0, 0.0])
-            if kind == 1:
-                from_middle = local - triple(hair, at + 1)
-                length = ti.sqrt(ti.max(from_middle.dot(from_middle), 1e-20))
-                d, n = length - hair[at + 4], from_middle / length
+    least = 0.15 * soft
+    calm = 0
+    for turn_index in range(KEEP_OUT_TURNS):
+        # By turns: in the corner where head and body meet, each turn halves what is left.
+        if calm > 1:
+            break
+        calm += 1
+        answer = solid(hair, whole, distance, turn_index % 2, x)
+        d = answer[0]
+        if d < soft:
+            # Later turns only mend what the other's turn broke; none must squeeze twice.
+            aim = least + (soft - least) * ti.exp((d - soft) / (soft - least))
+            if turn_index > 1:
+                aim = ti.max(d, least)
+            if turn_index < 2 or d < 0.5 * least:
+                calm = 0
+            x += ti.Vector([answer[1], answer[2], answer[3]]) * (aim - d)
+    if calm < 2:
+        # Try the place itself first, then halve the way to the guide.
+        low, high, share = 0.0, 1.0, 0.0
+        for _ in range(8):
+            place = x + (guide - x) * share
+            nearest = ti.min(
+                solid(hair, whole, distance, 0, place)[0], solid(hair, whole, distance, 1, place)[0]
+            )
+            if nearest < 0.0:
+                low = share
             else:
-                grid = ti.Vector(
-                    [
-                        whole[which * 4],
-                        whole[which * 4 + 1],
-                        whole[which * 4 + 2],
-                        whole[which * 4 + 3],
-                    ]
-                )
-                answer = grid_distance(hair, grid, at, distance, local)
-                d, n = answer[0], ti.Vector([answer[1], answer[2], answer[3]])
-            if d < soft:
-                least = 0.15 * soft
-                # The last turn only mends what the body's turn broke; it must not squeeze twice.
-                aim = least + (soft - least) * ti.exp((d - soft) / (soft - least))
-                if turn_index == 2:
-                    aim = ti.max(d, least)
-                x += turn(hair, frame, n) * (aim - d)
+                high = share
+            share = 0.5 * (low + high)
+        x += (guide - x) * high
     return x
 
 
@@ -272,7 +303,7 @@ def plait_place(plait, phase, rope_phase, rope_x, rope_y, fuzz):
     The ropes of a braid run on one figure of eight a part of the way round it apart, so that each
     goes over the middle and then under; the two of a twist on a circle. Each turns as it goes.
     """
-    wide, deep, thick = 0.53, 0.42, 0.43
+    wide, deep, thick = 0.585, 0.415, 0.38
     p = phase + rope_phase
     x, y = ti.sin(p), ti.sin(2.0 * p)
     if plait < 2.5:
@@ -346,11 +377,11 @@ def expand(
 
         x = ti.Vector([0.0, 0.0, 0.0])
         along = ti.Vector([0.0, 0.0, 0.0])
+        other_x, other_along = x, along
         side = ti.Vector([1.0, 0.0, 0.0])
         reach, grown, pull = 0.0, 0.0, 1.0
         for leg in range(2):
             strand = strands[0] if leg == 0 else strands[1]
-            weight = 1.0 - lean if leg == 0 else lean
             start = guide_start[whole[8] + strand]
             last = guide_count[whole[8] + strand] - 1
             u = s * last
@@ -366,16 +397,27 @@ def expand(
             m1, m2 = 0.5 * (p2 - p0), 0.5 * (p3 - p1)
             bulge = 2.0 * (p1 - p2) + m1 + m2
             sweep = 3.0 * (p2 - p1) - 2.0 * m1 - m2
-            x += weight * (p1 + f * (m1 + f * (sweep + f * bulge)))
-            along += weight * (m1 + f * (2.0 * sweep + f * 3.0 * bulge))
-            if leg == 0:
+            place = p1 + f * (m1 + f * (sweep + f * bulge))
+            ahead = m1 + f * (2.0 * sweep + f * 3.0 * bulge)
+            if leg == 1:
+                other_x, other_along = place, ahead
+            else:
+                x, along = place, ahead
                 segment = strand_frame[whole[9] + strand][6]
                 reach = s * last * segment
                 grown = (s - first) * last * segment
                 pull = ti.sqrt((p2 - p1).dot(p2 - p1)) / segment
                 side = guide_side[start + i] * (1.0 - f) + guide_side[start + i + 1] * f
         frame = strand_frame[whole[9] + strands[0]]
-        along = unit(along)
+        apart = (
+            guide_point[guide_start[whole[8] + strands[1]]]
+            - guide_point[guide_start[whole[8] + strands[0]]]
+        ).norm()
+        times = (other_x - x).norm() / ti.max(apart, 1e-6)
+        lean *= 1.0 - smooth((times - PART_FROM) / (PART_AT - PART_FROM))
+        guide = x + triple(hair, SHIFT)
+        x += lean * (other_x - x)
+        along = unit(along + lean * (other_along - along))
         side = unit(side - along * side.dot(along))
         rise = turn(hair, HEAD, ti.Vector([frame[3], frame[4], frame[5]]))
         leave = smooth(grown / ROOT_FADE)
@@ -426,7 +468,9 @@ def expand(
             phase = TAU * hair[PLAIT_TURNS] * reach + frame[PLAIT_PHASE]
             rope_x, rope_y = trait[ROPE_X], trait[ROPE_Y]
             px, py = plait_place(hair[PLAIT], phase, trait[ROPE_PHASE], rope_x, rope_y, fuzz)
-            # Single hairs stray, but not out of their plait.
+            # Single hairs stray, but not out of their rope.
+            if hair[PLAIT] > 1.5:
+                fuzz *= 0.38
             px += fuzz * 0.7 * ti.sin(quick + 3.0 * hair_phase)
             py += fuzz * 0.7 * ti.sin(0.83 * quick + 5.0 * hair_phase)
             radius = hair[PLAIT_RADIUS] * (1.0 - 0.5 * smooth((s - 0.92) / 0.08))
@@ -461,4 +505,4 @@ def expand(
         down = ti.Vector([trait[DROP_X], trait[DROP_Y], trait[DROP_Z]])
         x += turn(hair, HEAD, down) * (let_down * let_down)
         soft = 0.0004 + 0.0026 * leave
-        point_out[point_first + n] = keep_out(hair, whole, distance, x, soft)
+        point_out[point_first + n] = keep_out(hair, whole, distance, x, soft, guide)

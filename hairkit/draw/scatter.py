@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import KDTree
 
-from hairkit.groom.ties import NECK, ROPE, tie_distances
+from hairkit.groom.ties import NECK, ROPE, tie_distances, tie_places
 
 TRAIT_COUNT = 20
 """Numbers that a drawn hair has of its own."""
@@ -139,9 +139,13 @@ def scatter(groom: Any, *, hairs_per_guide: int) -> Scatter:
     lean[outside] *= 0.25
     roots = place.at(offset)
     if plaited or gathered.any():
-        for _ in range(8):
-            over = _crosses(groom, own, roots) & (start == 0.0)
-            offset[over] *= 0.7
+        for tries in range(16):
+            over = np.flatnonzero(_crosses(groom, own, roots) & (start == 0.0))
+            if tries < 6:
+                offset[over] *= 0.7
+            elif gathered.any():
+                # A guide may grow where the parting is: its hairs make way towards their tie.
+                offset[over] += place.towards_tie(over) * 0.5e-3
             roots = place.at(offset)
     distance, normal = head.head_shape.signed_distance(roots)
     drop = -distance[:, None] * normal
@@ -226,6 +230,16 @@ class _Roots:
         self._fed[hairs] = True
         self._middle[hairs], self._across[hairs] = middle, across
 
+    def towards_tie(self, hairs: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return unit offsets from roots towards their ties, shape (n, 2)."""
+        groom = self._groom
+        tie = groom.tied_to[self._own[hairs]]
+        places = tie_places(groom.head, groom.style.ties)
+        way = np.where(tie[:, None] < 0, 0.0, places[tie] - groom.roots[self._own[hairs]])
+        across, rise = self._across[hairs], self._rise[hairs]
+        flat = np.stack([np.sum(way * across, axis=1), np.sum(way * rise, axis=1)], axis=1)
+        return flat / np.maximum(np.linalg.norm(flat, axis=1, keepdims=True), 1e-9)
+
     def at(self, offset: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return where hairs of such offsets start [m], shape (hairs, 3)."""
         roots, lean = self._groom.roots, self._lean[:, None]
@@ -254,9 +268,7 @@ def _feed(
         hairs = hairs[rng.random(len(hairs)) < FED]
         way = ways[number]
         along = rng.random(len(hairs)) * (len(way) - 1.5)
-        index, part = along.astype(np.int64), np.mod(along, 1.0)[:, None]
-        middle = way[index] * (1.0 - part) + way[index + 1] * part
-        ahead = way[index + 1] - way[index]
+        middle, ahead = _curve(lines[row], along)
         _, normal = groom.head.head_shape.signed_distance(middle)
         across = np.cross(normal, ahead)
         across /= np.linalg.norm(across, axis=1, keepdims=True)
@@ -270,6 +282,24 @@ def _feed(
         place.feed(hairs, middle, across)
         start[hairs] = along / (len(lines[row]) - 1)
     return start
+
+
+def _curve(
+    points: NDArray[np.float64], along: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return places and directions on the Catmull-Rom curve that is drawn, each of shape (n, 3).
+
+    Args:
+        points: A guide, shape (count, 3).
+        along: How many segments from the root, shape (n,).
+    """
+    long = np.concatenate([2 * points[:1] - points[1:2], points, 2 * points[-1:] - points[-2:-1]])
+    index = np.minimum(along.astype(np.int64), len(points) - 2)
+    f = (along - index)[:, None]
+    p0, p1, p2, p3 = (long[index + step] for step in range(4))
+    m1, m2 = 0.5 * (p2 - p0), 0.5 * (p3 - p1)
+    bulge, sweep = 2.0 * (p1 - p2) + m1 + m2, 3.0 * (p2 - p1) - 2.0 * m1 - m2
+    return p1 + f * (m1 + f * (sweep + f * bulge)), m1 + f * (2.0 * sweep + f * 3.0 * bulge)
 
 
 def _crosses(groom: Any, own: NDArray[np.int64], roots: NDArray[np.float64]) -> NDArray[np.bool_]:

@@ -75,6 +75,8 @@ class Format:
         problems = error.errors(include_url=False, include_context=False)
         first = problems[0]
         name = str(first["loc"][0])
+        if name == "ties":
+            return str(first["msg"]).removeprefix("Value error, ")
         value = shown(values.get(name))
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
         if first["type"] == "extra_forbidden":
