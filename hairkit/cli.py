@@ -308,6 +308,61 @@ def _head(head: str | None, units: str, up: str, front: str | None) -> Any:
 
 
 @app.command()
+def catalog(
+    out: Annotated[Path, typer.Option(help="The file to write: .png.")],
+    style: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A style's name or a .toml file; may be given again. By default every style."
+        ),
+    ] = None,
+    head: HeadOption = None,
+    units: UnitsOption = "m",
+    up: UpOption = "y",
+    front: FrontOption = None,
+    guides: Annotated[int, typer.Option(help="Simulated strands of each style.")] = 160,
+    seconds: Annotated[
+        float, typer.Option(help="Seconds that hair falls before its pictures are taken.")
+    ] = 0.7,
+    backend: BackendOption = None,
+    seed: Annotated[int, typer.Option(help="Of everything random in the grooms.")] = 0,
+    size: Annotated[int, typer.Option(help="Width of one picture in pixels.")] = 320,
+    columns: Annotated[
+        int, typer.Option(help="Styles side by side, each of them two pictures.")
+    ] = 3,
+) -> None:
+    """Picture every style on one head, by name, from the front and from the back."""
+    from hairkit.io.files import check_output
+    from hairkit.style import load_style, style_names
+
+    check_output(out, (".png",))
+    _number("--seconds", seconds, 0.0, 60.0, "s")
+    _count("--guides", guides, 1, 1_000_000)
+    _count("--seed", seed, 0, 2**31 - 1)
+    _count("--size", size, 16, 1024)
+    _count("--columns", columns, 1, 100)
+    chosen = [load_style(name) for name in style or []]
+    worn = _head(head, units, up, front)
+
+    from hairkit.catalog import catalog_order, make_catalog
+
+    with _progress() as progress:
+        make_catalog(
+            chosen or [load_style(name) for name in catalog_order(style_names())],
+            worn,
+            out,
+            backend=backend,
+            guides=guides,
+            seed=seed,
+            seconds=seconds,
+            size=size,
+            columns=columns,
+            progress=progress,
+        )
+    typer.echo(f"wrote {out}: {len(chosen) or len(style_names())} styles")
+
+
+@app.command()
 def styles(
     name: Annotated[str | None, typer.Argument(help="Print this style's file.")] = None,
 ) -> None:
