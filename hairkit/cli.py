@@ -46,6 +46,15 @@ BackendOption = Annotated[
         help="cpu, cuda, vulkan or auto; by default the environment's HAIRKIT_BACKEND, else auto."
     ),
 ]
+HeadOption = Annotated[
+    str | None,
+    typer.Option(help="A head mesh, or 'sphere'; by default the head that comes with hairkit."),
+]
+UnitsOption = Annotated[str, typer.Option(help="Of the head mesh: m, dm, cm, mm or in.")]
+UpOption = Annotated[str, typer.Option(help="The head mesh's upward axis: y, z, -x ...")]
+FrontOption = Annotated[
+    str | None, typer.Option(help="The axis its face looks along; by default z, or -y.")
+]
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -203,15 +212,10 @@ def simulate(
         typer.Argument(metavar="STYLE|GROOM", help="A style's name, a .toml file, or an .npz."),
     ],
     out: Annotated[Path, typer.Option(help="The file to write: .mp4, .png or .npz.")],
-    head: Annotated[
-        str | None,
-        typer.Option(help="A head mesh, or 'sphere'; by default the head that comes with hairkit."),
-    ] = None,
-    units: Annotated[str, typer.Option(help="Of the head mesh: m, dm, cm, mm or in.")] = "m",
-    up: Annotated[str, typer.Option(help="The head mesh's upward axis: y, z, -x ...")] = "y",
-    front: Annotated[
-        str | None, typer.Option(help="The axis its face looks along; by default z, or -y.")
-    ] = None,
+    head: HeadOption = None,
+    units: UnitsOption = "m",
+    up: UpOption = "y",
+    front: FrontOption = None,
     motion: Annotated[
         str, typer.Option(help=f"{MOTIONS}, or a file of poses (.npz .npy .json .csv).")
     ] = "turn",
@@ -281,22 +285,81 @@ def _groom(
 ) -> Any:
     """Grow what `simulate` was asked for."""
     from hairkit.groom import grow
-    from hairkit.head import Head
-    from hairkit.paths import assets_dir
     from hairkit.style import load_style
-
-    def chosen() -> Head:
-        if head is None:
-            return Head.load(assets_dir() / "head.glb")
-        return (
-            Head.sphere() if head == "sphere" else Head.load(head, units=units, up=up, front=front)
-        )
 
     if style.lower().endswith(".npz"):
         from hairkit.io.strands import load_strands
 
-        return load_strands(style).regrow(head=None if head is None else chosen(), source=style)
-    return grow(load_style(style), chosen(), guides=guides, seed=seed)
+        chosen = None if head is None else _head(head, units, up, front)
+        return load_strands(style).regrow(head=chosen, source=style)
+    return grow(load_style(style), _head(head, units, up, front), guides=guides, seed=seed)
+
+
+def _head(head: str | None, units: str, up: str, front: str | None) -> Any:
+    """Load the head that was asked for."""
+    from hairkit.head import Head
+    from hairkit.paths import assets_dir
+
+    if head is None:
+        return Head.load(assets_dir() / "head.glb")
+    if head == "sphere":
+        return Head.sphere()
+    return Head.load(head, units=units, up=up, front=front)
+
+
+@app.command()
+def catalog(
+    out: Annotated[Path, typer.Option(help="The file to write: .png.")],
+    style: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A style's name or a .toml file; may be given again. By default every style."
+        ),
+    ] = None,
+    head: HeadOption = None,
+    units: UnitsOption = "m",
+    up: UpOption = "y",
+    front: FrontOption = None,
+    guides: Annotated[int, typer.Option(help="Simulated strands of each style.")] = 160,
+    seconds: Annotated[
+        float, typer.Option(help="Seconds that hair falls before its pictures are taken.")
+    ] = 0.7,
+    backend: BackendOption = None,
+    seed: Annotated[int, typer.Option(help="Of everything random in the grooms.")] = 0,
+    size: Annotated[int, typer.Option(help="Width of one picture in pixels.")] = 320,
+    columns: Annotated[
+        int, typer.Option(help="Styles side by side, each of them two pictures.")
+    ] = 3,
+) -> None:
+    """Picture every style on one head, by name, from the front and from the back."""
+    from hairkit.io.files import check_output
+    from hairkit.style import load_style, style_names
+
+    check_output(out, (".png",))
+    _number("--seconds", seconds, 0.0, 60.0, "s")
+    _count("--guides", guides, 1, 1_000_000)
+    _count("--seed", seed, 0, 2**31 - 1)
+    _count("--size", size, 16, 1024)
+    _count("--columns", columns, 1, 100)
+    chosen = [load_style(name) for name in style or []]
+    worn = _head(head, units, up, front)
+
+    from hairkit.catalog import catalog_order, make_catalog
+
+    with _progress() as progress:
+        make_catalog(
+            chosen or [load_style(name) for name in catalog_order(style_names())],
+            worn,
+            out,
+            backend=backend,
+            guides=guides,
+            seed=seed,
+            seconds=seconds,
+            size=size,
+            columns=columns,
+            progress=progress,
+        )
+    typer.echo(f"wrote {out}: {len(chosen) or len(style_names())} styles")
 
 
 @app.command()

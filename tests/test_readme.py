@@ -49,7 +49,7 @@ def test_command_examples_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]
         if target:
             Path(target).write_text(capsys.readouterr().out)
     made = {path.name for path in tmp_path.iterdir()}
-    assert made == {"mine.toml", "curly.npz", "windy.png", "again.npz"}
+    assert made == {"mine.toml", "sheet.png", "curly.npz", "windy.png", "again.npz"}
 
 
 def test_two_commands_set_up_everything_themselves():
