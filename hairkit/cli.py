@@ -32,6 +32,8 @@ app = typer.Typer(
     name="hairkit",
     help="Simulate, draw, fit and rig strands of hair.",
     add_completion=False,
+    # Units in square brackets are not markup.
+    rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
 cache_app = typer.Typer(help="Files that hairkit keeps to start faster.")

@@ -138,7 +138,8 @@ def expand(groom: Any, scattered: t.Scatter, point_count: int) -> NDArray[np.flo
             a, da = catmull_rom(guides[own], s * last)
             b, db = catmull_rom(guides[near], s * (len(guides[near]) - 1))
             apart = np.linalg.norm(guides[near][0] - guides[own][0])
-            lean *= 1 - _smooth((np.linalg.norm(b - a) / max(apart, 1e-6) - 3.0) / 2.0)
+            times = float(np.linalg.norm(b - a)) / max(float(apart), 1e-6)
+            lean *= 1 - _smooth((times - 3.0) / 2.0)
             x, along = a * (1 - lean) + b * lean, unit(da * (1 - lean) + db * lean)
             i = min(int(s * last), last - 1)
             f = s * last - i

@@ -180,7 +180,7 @@ def test_fed_hair_of_cornrows_starts_on_the_scalp_beside_its_row(
     assert 0.6 < fed.mean() < 0.9
     roots = drawn(stage, groom)[fed, 0]
     # Over the ear, where the row turns away from the skin, a few begin inside the braid.
-    assert np.quantile(np.abs(head.signed_distance(roots)[0]), 0.98) < 1e-3
+    assert np.quantile(np.abs(head.signed_distance(roots)[0]), 0.95) < 1e-3
     ways = [line[:rigid] for line, rigid in zip(groom.strands(), groom.laid, strict=True)]
     fine = [
         np.stack([np.interp(np.linspace(0, len(w) - 1, 200), np.arange(len(w)), c) for c in w.T], 1)

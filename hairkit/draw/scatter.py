@@ -147,8 +147,11 @@ def scatter(groom: Any, *, hairs_per_guide: int) -> Scatter:
                 # A guide may grow where the parting is: its hairs make way towards their tie.
                 offset[over] += place.towards_tie(over) * 0.5e-3
             roots = place.at(offset)
-    distance, normal = head.head_shape.signed_distance(roots)
-    drop = -distance[:, None] * normal
+    drop = np.zeros_like(roots)
+    for _ in range(2):
+        # Twice: where the skin turns the first way down does not quite lead to it.
+        distance, normal = head.head_shape.signed_distance(roots + drop)
+        drop -= distance[:, None] * normal
 
     cut = 1.0 - 0.07 * rng.random(locks)[lock] - 0.24 * rng.random(count) ** 2
     wild = np.where(rng.random(count) < 0.012 + 0.08 * style.frizz, rng.random(count), 0.0)

@@ -164,7 +164,12 @@ def _place(head: Head, tie: Tie, members: NDArray[np.int64]) -> _Place:
     east = np.cross([0.0, 1.0, 0.0] if abs(up[1]) < 0.9 else [0.0, 0.0, -1.0], up)
     east = east / np.linalg.norm(east)
     return _Place(
-        tie=tie, middle=middle[0], normal=up, east=east, north=np.cross(up, east), members=members
+        tie=tie,
+        middle=middle[0],
+        normal=up,
+        east=east,
+        north=np.asarray(np.cross(up, east), dtype=np.float64),
+        members=members,
     )
 
 
@@ -401,7 +406,7 @@ def keep_off(head: Head, lines: list[Points], laid: NDArray[np.int32], clear: fl
         for index in range(int(rigid), len(line)):
             distance, _ = head.signed_distance(line[index : index + 1])
             if distance[0] < clear:
-                reach = np.linalg.norm(line[index] - line[index - 1])
+                reach = float(np.linalg.norm(line[index] - line[index - 1]))
                 line[index : index + 1] = push_out(
                     head,
                     line[index - 1 : index],

@@ -51,7 +51,8 @@ class Tie:
             )
         for name, (low, high) in _RANGES.items():
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, Real) or not low <= value <= high:
+            number = isinstance(value, Real) and not isinstance(value, bool)
+            if not number or not low <= float(value) <= high:
                 raise StyleError(
                     f"tie: {name} = {value!r}: expected a number from {low:g} to {high:g} [m]"
                 )
