@@ -159,7 +159,7 @@ def test_styles_lists_every_style(capsys: pytest.CaptureFixture[str]):
     """List the styles."""
     assert cli.run(["styles"]) == 0
     listed = [
-        line.split()[0] for line in capsys.readouterr().out.splitlines()[1:] if line[0] != " "
+        line.split("  ")[0] for line in capsys.readouterr().out.splitlines()[1:] if line[0] != " "
     ]
     assert listed == hk.style_names()
 
