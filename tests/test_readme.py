@@ -68,7 +68,8 @@ def test_known_limits_are_named():
     assert "Only guide points collide" in limits
 
 
-def test_picture_is_there():
-    """Follow the README's picture."""
-    (picture,) = re.findall(r"!\[.*\]\((.*)\)", README)
-    assert (ROOT / picture).is_file()
+def test_pictures_are_there():
+    """Follow the README's pictures."""
+    pictures = re.findall(r"!\[.*\]\((.*)\)", README)
+    assert pictures
+    assert all((ROOT / picture).is_file() for picture in pictures)

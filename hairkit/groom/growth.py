@@ -71,7 +71,7 @@ def rows_on(style: Style, head: Head, guides: int) -> tuple[Points, Points, tupl
     front = np.linspace(-_TEMPLE, _TEMPLE, 81)
     hairline = _edge(head, front, _EDGE)
     nape = _edge(head, math.pi + np.linspace(math.pi - _NAPE, _NAPE - math.pi, 81), _EDGE)
-    side = _edge(head, np.array([-_EAR, _EAR]), 4.0 * _EDGE)
+    side = _edge(head, np.array([-_EAR, _EAR]), 6.0 * _EDGE)
     # From ear to ear over a place a little behind the top.
     top = unit_rows(np.array([[0.0, 1.0, -0.12]]))[0]
     turn = np.linspace(-1.0, 1.0, 81)[:, None]
