@@ -133,6 +133,15 @@ def expand(groom: Any, scattered: t.Scatter, point_count: int) -> NDArray[np.flo
         for j in range(point_count):
             first = trait[t.START]
             s = first + j / (point_count - 1) * (trait[t.CUT] - first)
+            last, segment = len(guides[own]) - 1, float(scattered.frame[own][6])
+            if style.zigzag and style.coil and j > 0:
+                alone = 1 - style.definition
+                turns = 2 * np.pi * style.coil * last * segment * _own_turns(style, trait)
+                begin = trait[t.LOCK_PHASE] + alone * trait[t.HAIR_PHASE]
+                bend = (np.round((turns * s + begin) / np.pi - 0.5) + 0.5) * np.pi
+                place = (bend - begin) / turns
+                if abs(place - s) < 0.5 * (trait[t.CUT] - first) / (point_count - 1):
+                    s = place
             lean = trait[t.LEAN] * (1.0 - 0.6 * style.clump * s)
             last = len(guides[own]) - 1
             a, da = catmull_rom(guides[own], s * last)
@@ -226,19 +235,25 @@ def _plait(
     return place * style.plait_radius * (1 - 0.5 * _smooth((s - 0.92) / 0.08))
 
 
+def _own_turns(style: Any, trait: NDArray[Any]) -> float:
+    """Return a hair's turns beside its style's."""
+    return float(1 + 0.12 * (1 - style.definition) * trait[t.WILD])
+
+
 def _coil(style: Any, trait: NDArray[Any], reach: float, pull: float) -> NDArray[Any]:
     """Return how far a coil takes a hair from its curve, along the frame that is carried [m]."""
     if style.coil == 0:
         return np.zeros(2)
-    sideways = (2 * np.pi * (1 - style.zigzag) + 4 * style.zigzag) * style.coil
+    lock_phase, alone = trait[t.LOCK_PHASE], 1 - style.definition
+    coil = style.coil * _own_turns(style, trait)
+    sideways = (2 * np.pi * (1 - style.zigzag) + 4 * style.zigzag) * coil
     radius = np.sqrt(max(1 + (sideways * style.coil_radius) ** 2 - pull**2, 0)) / sideways
     radius *= min(1.0, reach * style.coil)
-    lock_phase, alone = trait[t.LOCK_PHASE], 1 - style.definition
-    phase = 2 * np.pi * style.coil * reach * (1 + 0.12 * alone * trait[t.WILD])
-    phase += lock_phase + alone * trait[t.HAIR_PHASE]
-    plane = 2.4 * np.floor(phase / np.pi) + lock_phase
+    phase = 2 * np.pi * coil * reach + lock_phase + alone * trait[t.HAIR_PHASE]
+    plane = 0.7 * np.floor(phase / np.pi) + lock_phase
     tooth = 2 / np.pi * np.arcsin(np.sin(phase))
-    round_part = np.array([np.cos(phase), np.sin(phase)]) * (1 - style.zigzag)
+    hand = 1 if trait[t.LOCK_PHASE] < np.pi else -1
+    round_part = np.array([np.cos(phase), hand * np.sin(phase)]) * (1 - style.zigzag)
     sharp_part = tooth * np.array([np.cos(plane), np.sin(plane)]) * style.zigzag
     return radius * (round_part + sharp_part)
 

@@ -62,6 +62,12 @@ PART_FROM, PART_AT = 3.0, 5.0
 """Two guides this many times as far apart as their roots share less, and no hair: it would lie
 where neither is, even on both sides of the neck."""
 
+WILD_TURNS = 0.12
+"""How many more turns than its style's a stray hair has that coils alone, as a share."""
+
+ZIGZAG_TURN = 0.7
+"""How far the plane of a zig-zag turns from bend to bend [rad]."""
+
 JOIN = 0.012
 """Distance from its root within which a hair comes into its plait [m]."""
 
@@ -319,6 +325,25 @@ def plait_place(plait, phase, rope_phase, rope_x, rope_y, fuzz):
 
 
 @ti.func
+def on_bend(s, step, turns, begin):
+    """Return a point's place along its hair, moved onto a zig-zag's bend if none is nearer to it.
+
+    Args:
+        s: Share of the length.
+        step: Share from one point to the next.
+        turns: Phase for each share [rad].
+        begin: Phase at the root [rad].
+    """
+    half = 0.5 * TAU
+    phase = turns * s + begin
+    bend = (ti.floor(phase / half) + 0.5) * half
+    away = (bend - phase) / ti.max(turns, 1e-6)
+    if ti.abs(away) < 0.5 * step:
+        s += away
+    return s
+
+
+@ti.func
 def triangle_wave(phase):
     """Return a wave of straight lines between -1 and 1 with sine's period and sign."""
     t = phase / TAU + 0.25
@@ -373,6 +398,17 @@ def expand(
         strands = hair_strand[whole[10] + h]
         first = trait[START]
         s = first + ti.cast(j, ti.f32) / (point_count - 1) * (trait[CUT] - first)
+        if hair[ZIGZAG] > 0.0 and hair[COIL] > 0.0 and j > 0:
+            s = on_bend(
+                s,
+                (trait[CUT] - first) / (point_count - 1),
+                TAU
+                * hair[COIL]
+                * (guide_count[whole[8] + strands[0]] - 1)
+                * strand_frame[whole[9] + strands[0]][6]
+                * (1.0 + WILD_TURNS * (1.0 - hair[DEFINITION]) * trait[WILD]),
+                trait[LOCK_PHASE] + (1.0 - hair[DEFINITION]) * trait[HAIR_PHASE],
+            )
         lean = trait[LEAN] * (1.0 - 0.6 * hair[CLUMP] * s)
 
         x = ti.Vector([0.0, 0.0, 0.0])
@@ -480,23 +516,24 @@ def expand(
             oy = trait[OFFSET_Y] * (1.0 - joined)
             cx, cy = radius * px * joined, radius * py * joined
         elif hair[COIL] > 0.0:
-            turns = TAU * hair[COIL]
             zig = hair[ZIGZAG]
+            alone = 1.0 - hair[DEFINITION]
+            coil = hair[COIL] * (1.0 + WILD_TURNS * alone * trait[WILD])
             # A coil's hair keeps its length: pulled by `pull`, the coil gets that much narrower.
             # Across its axis a turn of a coil is 2 pi radii long, one of a zig-zag 4.
-            across_length = (TAU * (1.0 - zig) + 4.0 * zig) * hair[COIL]
+            across_length = (TAU * (1.0 - zig) + 4.0 * zig) * coil
             wide = across_length * hair[COIL_RADIUS]
             own_length = 1.0 + wide * wide
             radius = ti.sqrt(ti.max(own_length - pull * pull, 0.0)) / across_length
             radius *= ti.min(1.0, reach * hair[COIL])
-            alone = 1.0 - hair[DEFINITION]
-            phase = turns * reach * (1.0 + 0.12 * alone * trait[WILD])
-            phase += lock_phase + alone * hair_phase
+            phase = TAU * coil * reach + lock_phase + alone * hair_phase
             bend = ti.floor(phase / (0.5 * TAU))
-            plane = 2.4 * bend + lock_phase
+            plane = ZIGZAG_TURN * bend + lock_phase
             tooth = triangle_wave(phase)
+            # Locks of both hands: all of one would look knitted.
+            hand = 1.0 if lock_phase < 0.5 * TAU else -1.0
             cx = radius * (ti.cos(phase) * (1.0 - zig) + tooth * ti.cos(plane) * zig)
-            cy = radius * (ti.sin(phase) * (1.0 - zig) + tooth * ti.sin(plane) * zig)
+            cy = radius * (hand * ti.sin(phase) * (1.0 - zig) + tooth * ti.sin(plane) * zig)
 
         x += (across * (1.0 - spread) + side * spread) * ox + other * oy + triple(hair, SHIFT)
         # A coil is as round where hair lies flat.

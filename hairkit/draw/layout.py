@@ -12,10 +12,8 @@ from hairkit.draw.expand import SHAPE_SIZE
 from hairkit.draw.fields import Fields
 from hairkit.draw.scatter import Scatter, scatter
 
-MOST_POINTS = 97
+MOST_POINTS = 161
 """Most points of a drawn hair."""
-MOST_PLAIT_POINTS = 161
-"""Most points of a hair in a plait."""
 SKIN = (0.62, 0.39, 0.29)
 """Colour of a head that brings none, linear red, green and blue."""
 _BAKE_CELLS = 56
@@ -56,7 +54,7 @@ def points_per_hair(style: Any) -> int:
     wanted = 2 * (style.segments + 1) + 1
     if style.plait > 0:
         turns = style.plait_turns * style.length
-        return min(max(wanted, math.ceil(12.0 * turns) + 1), MOST_PLAIT_POINTS)
+        return min(max(wanted, math.ceil(12.0 * turns) + 1), MOST_POINTS)
     turns = style.coil * style.length
     return min(max(wanted, math.ceil(8.0 * turns) + 1 if turns > 0.0 else 0), MOST_POINTS)
 

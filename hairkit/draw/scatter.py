@@ -109,6 +109,9 @@ def scatter(groom: Any, *, hairs_per_guide: int) -> Scatter:
     offset = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
 
     cell = max(_LOCK_SHARE * reach, 1e-9) * 2.0
+    if style.coil > 0.0:
+        # Hairs that coil together make one ringlet, as wide as its coil.
+        cell = max(cell, 2.5 * style.coil_radius * style.definition)
     shove = rng.random((strands, 2))[own]
     place = np.floor(offset / cell + shove).astype(np.int64)
     key = np.stack([own, place[:, 0], place[:, 1]], axis=1)
