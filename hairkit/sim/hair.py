@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 QUIET_S = 0.5
 """Nothing may have changed for this long before hair may sleep [s]."""
 
-SLEEP_SPEED = 6e-4
+SLEEP_SPEED = 1.2e-3
 """Hair whose fastest point is slower than this twice in a row may sleep [m/s]: once alone may be
 the turn of a swing, and pressed hair may tremble by micrometres for ever."""
 
@@ -210,6 +210,13 @@ class Hair:
     def points(self) -> NDArray[np.float64]:
         """Return its points in the world [m], strand by strand, root to tip, (points, 3)."""
         return self._world.read(self)
+
+    def drawn_points(self) -> NDArray[np.float64]:
+        """Return its drawn hairs in the world [m], guide by guide, root to tip, (hairs, points, 3).
+
+        For a renderer of your own, or for an export.
+        """
+        return self._world.drawing().hair_points(self)
 
     # The world drives what follows.
 

@@ -375,12 +375,16 @@ class World:
         Returns:
             The picture, sRGB, shape (height, width, 3 or 4), uint8.
         """
+        return self.drawing().image(camera, width=width, height=height, **options)
+
+    def drawing(self) -> Any:
+        """Return what draws this world, made when it is first asked for."""
         self.session.check()
         if self._renderer is None:
             from hairkit.draw import Renderer
 
             self._renderer = Renderer(self)
-        return self._renderer.image(camera, width=width, height=height, **options)
+        return self._renderer
 
     def stats(self) -> Stats:
         """Return how well it does now; reads all points back, so not for every step of a game."""
