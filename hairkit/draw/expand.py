@@ -304,7 +304,7 @@ def smooth(t):
 
 @ti.func
 def plait_place(plait, phase, rope_phase, rope_x, rope_y, fuzz):
-    """Return where a hair is in its plait's cross-section, in units of its radius.
+    """Return where a hair is in its plait's cross-section and in its rope's, in their radii.
 
     The ropes of a braid run on one figure of eight a part of the way round it apart, so that each
     goes over the middle and then under; the two of a twist on a circle. Each turns as it goes.
@@ -319,9 +319,8 @@ def plait_place(plait, phase, rope_phase, rope_x, rope_y, fuzz):
         wide, deep, thick = 0.0, 0.0, 1.0
     thick *= 1.0 - fuzz
     c, s = ti.cos(phase), ti.sin(phase)
-    return wide * x + thick * (c * rope_x - s * rope_y), deep * y + thick * (
-        s * rope_x + c * rope_y
-    )
+    own_x, own_y = c * rope_x - s * rope_y, s * rope_x + c * rope_y
+    return wide * x + thick * own_x, deep * y + thick * own_y, own_x, own_y
 
 
 @ti.func
@@ -371,6 +370,7 @@ def expand(
     guide_side: ti.template(),
     # out
     point_out: ti.template(),
+    round_out: ti.template(),
 ):
     """Make every point of every drawn hair of one head.
 
@@ -390,6 +390,8 @@ def expand(
         guide_point: Guide points [m].
         guide_side: Unit vector across the guide at each of its points.
         point_out: Points of the drawn hairs [m].
+        round_out: Of plaits only: the direction out of the rope at each point, of length 1 where it
+            lies open to 0 where it is hidden.
     """
     for n in range(hair_count * point_count):
         h = n // point_count
@@ -503,7 +505,13 @@ def expand(
             fuzz = 0.3 * hair[FRIZZ]
             phase = TAU * hair[PLAIT_TURNS] * reach + frame[PLAIT_PHASE]
             rope_x, rope_y = trait[ROPE_X], trait[ROPE_Y]
-            px, py = plait_place(hair[PLAIT], phase, trait[ROPE_PHASE], rope_x, rope_y, fuzz)
+            px, py, own_x, own_y = plait_place(
+                hair[PLAIT], phase, trait[ROPE_PHASE], rope_x, rope_y, fuzz
+            )
+            # For shading: out of rope and plait, short where one rope goes under another.
+            rounded = unit(ti.Vector([0.65 * own_x + 0.35 * px, 0.65 * own_y + 0.35 * py, 0.0]))
+            rounded *= smooth(grown / JOIN) * (0.2 + 0.8 * smooth((px * px + py * py - 0.1) / 0.5))
+            round_out[point_first + n] = side * rounded[0] + along.cross(side) * rounded[1]
             # Single hairs stray, but not out of their rope.
             if hair[PLAIT] > 1.5:
                 fuzz *= 0.38

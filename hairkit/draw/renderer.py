@@ -218,6 +218,7 @@ class Renderer:
             arena.guide_point,
             fields.guide_side,
             fields.point,
+            fields.color,
         )
 
     def _light(
@@ -467,7 +468,12 @@ def _look_numbers(slot: Slot) -> NDArray[np.float32]:
     mean_length = style.length * float(np.mean(slot.hair.groom.lengths))
     each = mean_length / (slot.point_count - 1)
     look[s.POINT_AREA] = each * style.hair_width * slot.widening**2
+    if style.plait > 0:
+        # Hairs of a plait lie in each other's shadow: together they keep out what it does.
+        together = 2.0 * style.plait_radius / (style.hairs_per_guide * style.hair_width)
+        look[s.POINT_AREA] *= min(1.0, 1.5 * together)
     look[s.REACH] = style.length
+    look[s.PLAITED] = float(style.plait > 0)
     return look
 
 

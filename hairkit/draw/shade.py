@@ -20,8 +20,8 @@ VIEW_NUMBERS = 50
 
 # Where each number is in a head's row of `look`.
 ROOT_COLOR, TIP_COLOR = 0, 3
-HAIR_WIDTH, SHINE, SHIFT, POINT_AREA, REACH = 6, 7, 8, 9, 10
-LOOK_NUMBERS = 11
+HAIR_WIDTH, SHINE, SHIFT, POINT_AREA, REACH, PLAITED = 6, 7, 8, 9, 10, 11
+LOOK_NUMBERS = 12
 
 LIGHT_KEY = 16.0
 """Added to heights towards the light [m] so that they are positive, and their bits in order."""
@@ -326,8 +326,8 @@ def shade(
     box: ti.template(),
     light: ti.template(),
     shown: ti.template(),
-    # out
-    color_out: ti.template(),
+    # state in, out
+    color: ti.template(),
 ):
     """Light every point of a head's drawn hairs that the picture shows.
 
@@ -346,7 +346,8 @@ def shade(
         box: Box of each head on the light's axes.
         light: Optical depth towards the key light, and openness to the sky.
         shown: 1 where the segment that begins here is seen.
-        color_out: Light towards the eye, linear red, green and blue.
+        color: Light towards the eye, linear red, green and blue; of plaits, before that, what
+            `expand` says of their roundness.
     """
     for n in range(hair_count * point_count):
         h = n // point_count
@@ -381,10 +382,17 @@ def shade(
             rim = fibre(t, vec(view, RIM), to_eye, 0.055 * tilt, shift, shine, base)
             over = t.dot(vec(view, WORLD_UP))
             dome = 0.72 + 0.28 * ti.sqrt(ti.max(1.0 - over * over, 0.0))
-            color = vec(view, KEY_COLOR) * passed * key
-            color += vec(view, RIM_COLOR) * (sky * sky * sky) * rim
+            if look[slot, PLAITED] > 0.0:
+                # A plait is round, and dark where one of its ropes goes under another.
+                out = color[at]
+                open_way = ti.sqrt(out.dot(out))
+                facing = 0.5 + 0.5 * out.dot(vec(view, LIGHT_AXES + 6))
+                passed *= 0.25 + 1.1 * open_way * facing
+                sky *= 0.45 + 0.55 * open_way
+            color_here = vec(view, KEY_COLOR) * passed * key
+            color_here += vec(view, RIM_COLOR) * (sky * sky * sky) * rim
             # Light that bounces from hair to hair takes on its colour: deep places grow warm, not
             # grey.
             dim = ti.pow(ti.max(sky, 1e-3), 2.6 - 2.0 * base)
-            color += vec(view, SKY_COLOR) * base * (dim * (dome * 0.46) + 0.010)
-            color_out[at] = color * root_shade
+            color_here += vec(view, SKY_COLOR) * base * (dim * (dome * 0.46) + 0.010)
+            color[at] = color_here * root_shade
