@@ -250,7 +250,7 @@ def _coil(style: Any, trait: NDArray[Any], reach: float, pull: float) -> NDArray
     radius = np.sqrt(max(1 + (sideways * style.coil_radius) ** 2 - pull**2, 0)) / sideways
     radius *= min(1.0, reach * style.coil)
     phase = 2 * np.pi * coil * reach + lock_phase + alone * trait[t.HAIR_PHASE]
-    plane = 0.7 * np.floor(phase / np.pi) + lock_phase
+    plane = 0.7 * np.floor(phase / np.pi) + lock_phase + 2 * alone * trait[t.HAIR_PHASE]
     tooth = 2 / np.pi * np.arcsin(np.sin(phase))
     hand = 1 if trait[t.LOCK_PHASE] < np.pi else -1
     round_part = np.array([np.cos(phase), hand * np.sin(phase)]) * (1 - style.zigzag)

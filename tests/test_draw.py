@@ -259,16 +259,48 @@ def test_less_detail_draws_fewer_hairs_as_full(
     stage: tuple[StillWorld, Renderer], small_groom: Any
 ) -> None:
     """Halve the detail: every guide keeps half its hairs, and they cover nearly as much."""
-    groom = grow(load_style("straight").replace(hairs_per_guide=60), Head.sphere(), guides=60)
+    style = load_style("straight").replace(hairs_per_guide=60, hair_width=0.0006)
+    groom = grow(style, Head.sphere(), guides=60)
     _only(stage, groom)
     renderer = stage[1]
     camera = Camera.back(groom.head, distance=0.5)
-    options = {"width": 160, "height": 120, "background": "transparent"}
+    options = {"width": 480, "height": 360, "background": "transparent"}
     full = renderer.image(camera, **options)
-    count = renderer.drawn_hairs()
-    half = renderer.image(camera, detail=0.5, **options)
-    assert renderer.drawn_hairs() * 2 == count
-    assert (half[..., 3] > 0).mean() == pytest.approx((full[..., 3] > 0).mean(), rel=0.08)
+    assert renderer.drawn_hairs() == 60 * 60
+    # Where hair piles up it looks as full; single hairs at the edges are lost.
+    dense = full[..., 3] == 255
+    dense[1:-1, 1:-1] &= dense[2:, 1:-1] & dense[:-2, 1:-1] & dense[1:-1, 2:] & dense[1:-1, :-2]
+    for detail in (0.5, 0.2):
+        less = renderer.image(camera, detail=detail, **options)
+        assert renderer.drawn_hairs() == round(60 * detail) * 60
+        assert (less[dense, 3] / 255.0).mean() > 0.97
+        assert (less[..., 3] > 0).mean() == pytest.approx((full[..., 3] > 0).mean(), rel=0.12)
+
+
+def test_far_heads_have_fewer_hairs_and_look_as_full(
+    stage: tuple[StillWorld, Renderer],
+) -> None:
+    """Go away step by step: fewer hairs, every guide keeps its share, hair stays as full."""
+    style = load_style("straight").replace(hairs_per_guide=200)
+    groom = grow(style, Head.sphere(), guides=100)
+    _only(stage, groom)
+    renderer = stage[1]
+    counts, covered = [], []
+    for distance in (0.4, 0.6, 1.0, 2.0, 4.0):
+        camera = Camera.back(groom.head, distance=distance)
+        picture = renderer.image(camera, width=320, height=240, background="transparent")
+        counts.append(renderer.drawn_hairs())
+        covered.append((picture[..., 3] / 255.0).sum() * distance**2)
+        assert renderer.drawn_hairs() % 100 == 0
+    assert counts[0] > 7000
+    assert counts == sorted(counts, reverse=True) and counts[-1] < 0.25 * counts[0]
+    assert covered[-1] == pytest.approx(covered[1], rel=0.15)
+    # A step of the camera changes the hairs by a few: nothing pops.
+    steps = []
+    for distance in np.linspace(1.0, 1.05, 8):
+        renderer.image(Camera.back(groom.head, distance=float(distance)), width=160, height=120)
+        steps.append(renderer.drawn_hairs())
+    assert np.abs(np.diff(steps)).max() <= 100
 
 
 def test_lit_from_the_left_is_brighter_on_the_left(

@@ -380,7 +380,8 @@ def expand(
         point_first: Row of the first point in `point_out`.
         hair: Numbers of this head, laid out as in this module.
         whole: Grid of the head (first row, nx, ny, nz), of the body (the same), first strand in the
-            arena's tables, first strand in `strand_frame`, first hair in the hair tables.
+            arena's tables, first strand in `strand_frame`, first hair in the hair tables, hairs of
+            each guide that are drawn, hairs of each guide that there are.
         guide_start: Row of each strand's first point.
         guide_count: Points of each strand.
         strand_frame: Numbers of each strand, laid out as in `scatter`.
@@ -396,8 +397,9 @@ def expand(
     for n in range(hair_count * point_count):
         h = n // point_count
         j = n - h * point_count
-        trait = hair_trait[whole[10] + h]
-        strands = hair_strand[whole[10] + h]
+        row = whole[10] + h // whole[11] * whole[12] + h % whole[11]
+        trait = hair_trait[row]
+        strands = hair_strand[row]
         first = trait[START]
         s = first + ti.cast(j, ti.f32) / (point_count - 1) * (trait[CUT] - first)
         if hair[ZIGZAG] > 0.0 and hair[COIL] > 0.0 and j > 0:
@@ -536,7 +538,7 @@ def expand(
             radius *= ti.min(1.0, reach * hair[COIL])
             phase = TAU * coil * reach + lock_phase + alone * hair_phase
             bend = ti.floor(phase / (0.5 * TAU))
-            plane = ZIGZAG_TURN * bend + lock_phase
+            plane = ZIGZAG_TURN * bend + lock_phase + 2.0 * alone * hair_phase
             tooth = triangle_wave(phase)
             # Locks of both hands: all of one would look knitted.
             hand = 1.0 if lock_phase < 0.5 * TAU else -1.0

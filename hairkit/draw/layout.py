@@ -26,7 +26,9 @@ class Slot:
 
     hair: Any
     scattered: Scatter
-    hair_count: int
+    full: int
+    """Hairs that each guide has; the first ``kept`` of them are drawn."""
+    kept: int
     point_count: int
     strand_count: int
     own_first: int
@@ -36,9 +38,18 @@ class Slot:
     vertex_count: int
     face_first: int
     face_count: int
-    widening: float
     shapes: NDArray[np.float32]
     grids: NDArray[np.int32]
+
+    @property
+    def hair_count(self) -> int:
+        """Hairs that are drawn."""
+        return self.strand_count * self.kept
+
+    @property
+    def widening(self) -> float:
+        """How much wider each is, so that hair looks as full."""
+        return math.sqrt(self.full / self.kept)
 
     @property
     def row_count(self) -> int:
@@ -79,14 +90,15 @@ class Layout:
         """Lay everything out anew at the next update: another world has used the fields."""
         self._signature = ()
 
-    def update(self, hairs: list[Any], detail: float) -> None:
-        """Put what does not move into fields, unless it is there already.
+    def update(self, hairs: list[Any]) -> None:
+        """Put what does not move into fields, unless it is there already; all hairs are drawn.
 
         Args:
             hairs: The world's hairs.
-            detail: Share of the drawn hairs, above 0 up to 1.
         """
-        signature = (detail, *((id(hair), id(hair.groom)) for hair in hairs))
+        for slot in self.slots:
+            slot.kept = slot.full
+        signature = tuple((id(hair), id(hair.groom)) for hair in hairs)
         if signature == self._signature and all(
             slot.hair is hair for slot, hair in zip(self.slots, hairs, strict=True)
         ):
@@ -95,7 +107,8 @@ class Layout:
         tables = _Tables()
         self.slots = []
         for hair in hairs:
-            self.slots.append(self._place(hair, detail, tables))
+            self.slots.append(self._place(hair, tables))
+        self._line_up()
         rows = sum(slot.row_count for slot in self.slots)
         for name in ("point", "color", "screen", "shown"):
             fields.ensure(name, max(rows, 1))
@@ -105,39 +118,52 @@ class Layout:
         live = {id(hair.groom) for hair in hairs}
         self._scattered = {k: v for k, v in self._scattered.items() if k[0] in live}
 
-    def _place(self, hair: Any, detail: float, tables: "_Tables") -> Slot:
+    def thin(self, shares: list[float]) -> None:
+        """Draw only some of each head's hairs: the first few of every guide.
+
+        So less is thinner hair and not a smaller head of it.
+
+        Args:
+            shares: For each slot, above 0 up to 1.
+        """
+        for slot, share in zip(self.slots, shares, strict=True):
+            slot.kept = min(slot.full, max(1, math.ceil(slot.full * share - 1e-9)))
+        self._line_up()
+
+    def _line_up(self) -> None:
+        """Give the drawn points of each slot their rows, one after the other."""
+        first = 0
+        for slot in self.slots:
+            slot.point_first = first
+            first += slot.row_count
+
+    def _place(self, hair: Any, tables: "_Tables") -> Slot:
         """Give one hair its rows."""
         groom = hair.groom
         style, head = groom.style, groom.head
         full = int(style.hairs_per_guide)
-        kept = min(full, max(1, math.ceil(full * detail)))
         key = (id(groom), full)
         if key not in self._scattered:
             self._scattered[key] = (groom, scatter(groom, hairs_per_guide=full))
         scattered = self._scattered[key][1]
-        strands = len(groom.roots)
-        count = strands * kept
-        # The first few of every guide, so that less detail is thinner hair and not a smaller head
-        # of it.
-        chosen = np.flatnonzero(np.arange(strands * full) % full < kept)
         slot = Slot(
             hair=hair,
             scattered=scattered,
-            hair_count=count,
+            full=full,
+            kept=full,
             point_count=points_per_hair(style),
-            strand_count=strands,
+            strand_count=len(groom.roots),
             own_first=tables.add("strand_frame", scattered.frame),
-            hair_first=tables.add("hair_trait", scattered.trait[chosen]),
-            point_first=sum(other.row_count for other in self.slots),
+            hair_first=tables.add("hair_trait", scattered.trait),
+            point_first=0,
             vertex_first=0,
             vertex_count=len(head.vertices),
             face_first=0,
             face_count=len(head.faces),
-            widening=math.sqrt(full / kept),
             shapes=np.zeros(2 * SHAPE_SIZE, np.float32),
             grids=np.zeros(8, np.int32),
         )
-        tables.add("hair_strand", scattered.strand[chosen])
+        tables.add("hair_strand", scattered.strand)
         rest = np.zeros((len(head.vertices), 12), np.float32)
         rest[:, 0:3], rest[:, 3:6] = head.vertices, head.vertex_normals
         rest[:, 6], rest[:, 7] = head.follow, _scalp_share(head, style, scattered.root)

@@ -31,6 +31,8 @@ Background = Literal["studio", "transparent"]
 
 FINEST_RIBBON = 0.75
 """Least width of a ribbon [pixels]: thinner ones would break into dots."""
+DEEPEST_PILE = 24.0
+"""Hairs that may lie over each other in a pixel, about: more cannot be told apart."""
 _PLAIN_ROWS = 2**15
 """Points that one launch may count where a thread may use an atomic once."""
 _GRID_CELLS = ((2, 96), (8, 64), (24, 48))
@@ -86,7 +88,8 @@ class Renderer:
             light: What lights it; None is a studio's key, rim and sky.
             background: `studio` for a soft gradient, `transparent` for an alpha channel.
             detail: Share of the drawn hairs, above 0 up to 1; each is wider by its root, so that
-                hair looks as full.
+                hair looks as full. Far away, where hairs would pile more than 24 deep, fewer are
+                drawn by themselves.
             samples: Samples across a pixel, both ways: 2 for video, 3 or 4 for stills.
 
         Returns:
@@ -98,7 +101,8 @@ class Renderer:
         """
         _check(width, height, background, detail, samples)
         self._claim()
-        self._layout.update(list(self._world.hairs), detail)
+        self._layout.update(list(self._world.hairs))
+        self._layout.thin([_share(slot, camera, height, detail) for slot in self._layout.slots])
         fields, slots = self._fields, self._layout.slots
         origin = np.asarray(camera.target, dtype=np.float64)
         light = light or Light()
@@ -166,7 +170,8 @@ class Renderer:
             Points root to tip [m], shape (hairs, points, 3), guide by guide.
         """
         self._claim()
-        self._layout.update(list(self._world.hairs), 1.0)
+        self._layout.update(list(self._world.hairs))
+        self._layout.thin([1.0] * len(self._layout.slots))
         index = next((i for i, slot in enumerate(self._layout.slots) if slot.hair is hair), None)
         if index is None:
             raise HairkitError("hair_points: expected a hair of this renderer's world")
@@ -202,7 +207,9 @@ class Renderer:
             fields.guide_side,
             fields.box,
         )
-        whole = np.array([*slot.grids, first, slot.own_first, slot.hair_first], np.int32)
+        whole = np.array(
+            [*slot.grids, first, slot.own_first, slot.hair_first, slot.kept, slot.full], np.int32
+        )
         expand(
             slot.hair_count,
             slot.point_count,
@@ -407,6 +414,8 @@ class Renderer:
             slot.point_count,
             slot.point_first,
             slot.hair_first,
+            slot.kept,
+            slot.full,
             index,
             index * cells**3,
             cells,
@@ -444,6 +453,28 @@ class Renderer:
         numbers[e.BALL : e.BALL + 3] = hair.groom.head.center
         numbers[e.BALL + 3] = 1.35 * hair.groom.head.radius
         return numbers
+
+
+def _share(slot: Slot, camera: Camera, height: int, detail: float) -> float:
+    """Return which share of a head's hairs to draw: no more than can be told apart.
+
+    A far head's hairs are most of a pixel wide each and would pile dozens deep.
+    """
+    hair = slot.hair
+    groom, style = hair.groom, hair.groom.style
+    points = np.asarray(groom.points)
+    low, high = points.min(axis=0), points.max(axis=0)
+    pose = np.asarray(hair.head_pose, dtype=np.float64)
+    middle = pose[:3, :3] @ (0.5 * (low + high)) + pose[:3, 3]
+    ahead = max(float((middle - np.asarray(camera.position)) @ camera.basis()[2]), 0.01)
+    pixels = 0.5 * height / math.tan(0.5 * camera.fov) / ahead
+    # Seen from any side, about the mean of the box's three faces, and round.
+    x, y, z = np.maximum(high - low, 0.02)
+    area = math.pi / 4.0 * (x * y + y * z + z * x) / 3.0 * pixels**2
+    wide = max(style.hair_width * pixels, FINEST_RIBBON)
+    length = style.length * float(np.mean(groom.lengths)) * pixels
+    pile = slot.strand_count * slot.full * length * wide / area
+    return min(detail, DEEPEST_PILE / pile, 1.0)
 
 
 def _distinct_meshes(slots: list[Slot]) -> list[int]:

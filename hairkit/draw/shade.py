@@ -313,6 +313,8 @@ def shade(
     point_count: ti.i32,
     point_first: ti.i32,
     hair_first: ti.i32,
+    kept: ti.i32,
+    full: ti.i32,
     slot: ti.i32,
     cell_first: ti.i32,
     cells: ti.i32,
@@ -336,6 +338,8 @@ def shade(
         point_count: Points of each.
         point_first: Row of the first point.
         hair_first: Row of the first hair in `hair_trait`.
+        kept: Hairs of each guide that are drawn.
+        full: Hairs of each guide that there are.
         slot: This head's box and row of `look`.
         cell_first: First cell of this head's grid.
         cells: Cells along each axis.
@@ -358,11 +362,12 @@ def shade(
             t = unit(
                 point[at + (1 if j + 1 < point_count else 0)] - point[at - (1 if j > 0 else 0)]
             )
-            trait_tint, warmth = (
-                hair_trait[hair_first + h][TINT],
-                hair_trait[hair_first + h][WARMTH],
+            own = hair_first + h // kept * full + h % kept
+            trait_tint, warmth, tilt = (
+                hair_trait[own][TINT],
+                hair_trait[own][WARMTH],
+                hair_trait[own][TILT],
             )
-            tilt = hair_trait[hair_first + h][TILT]
             s = ti.cast(j, ti.f32) / (point_count - 1)
 
             from_eye = x - vec(view, EYE)
