@@ -473,7 +473,8 @@ def _share(slot: Slot, camera: Camera, height: int, detail: float) -> float:
     area = math.pi / 4.0 * (x * y + y * z + z * x) / 3.0 * pixels**2
     wide = max(style.hair_width * pixels, FINEST_RIBBON)
     length = style.length * float(np.mean(groom.lengths)) * pixels
-    pile = slot.strand_count * slot.full * length * wide / area
+    # Half of them lie behind the head.
+    pile = 0.5 * slot.strand_count * slot.full * length * wide / area
     return min(detail, DEEPEST_PILE / pile, 1.0)
 
 
