@@ -70,6 +70,16 @@ class Fields:
             self._rows[name] = size
         return getattr(self, name)
 
+    def best(self, rows: int) -> Any:
+        """Return a field of 64-bit samples of at least so many rows."""
+        if self._rows.get("sample_best", 0) < rows:
+            size = 2**10
+            while size < rows:
+                size *= 2
+            self.sample_best = ti.field(ti.u64, shape=size)
+            self._rows["sample_best"] = size
+        return self.sample_best
+
     def picture(self, rows: int) -> Any:
         """Return a field of packed pixels, four bytes each, of at least so many rows."""
         if self._rows.get("pixel", 0) < rows:
@@ -82,7 +92,7 @@ class Fields:
 
     def bytes(self) -> int:
         """Return how many bytes of device memory the fields take."""
-        parts = {**_KINDS, **_WHOLE_KINDS, "pixel": (1, 0)}
+        parts = {**_KINDS, **_WHOLE_KINDS, "pixel": (1, 0), "sample_best": (2, 0)}
         return sum(4 * rows * parts[name][0] for name, rows in self._rows.items())
 
     def __getattr__(self, name: str) -> Any:

@@ -1,10 +1,10 @@
 """Kernels of the visibility buffer: which hair segment or mesh face each sample shows.
 
-Pass one keeps each sample's nearest inverse distance (an atomic on the bits of a positive f32,
-whose order is the number's), pass two the smallest number among the pieces at that distance.
-Samples lie column by column, as most hair hangs. Both passes are one kernel, so that they
-compute the same bits, and neither depends on the order of threads. Inverse distance is linear on
-the screen.
+Each sample keeps its nearest inverse distance (the bits of a positive f32, whose order is the
+number's) and, of the pieces at that distance, the smallest number. Where 64 bits can be compared
+and stored at once that is one pass. Elsewhere pass one finds the distance and pass two, which is
+the same kernel so that it computes the same bits, the number. No result depends on the order of
+threads. Samples lie column by column, as most hair hangs. Inverse distance is linear on the screen.
 """
 
 from hairkit.backend import ti
@@ -27,6 +27,9 @@ from hairkit.draw.shade import (
 
 TILE = 8
 """Samples across a tile."""
+ATOMIC, PLAIN, PACKED = 0, 1, 2
+"""How samples are stored: by atomics of 32 bits in two passes, by plain stores again and again
+until nothing changes, by atomics of 64 bits in one pass."""
 NOTHING = 2147483647
 """Number of a sample that shows the background; faces count down from -1, hair rows up from 0."""
 
@@ -39,8 +42,10 @@ def clear(
     cell_count: ti.i32,
     tile_count: ti.i32,
     # out
+    mode: ti.template(),
     sample_key_out: ti.template(),
     sample_id_out: ti.template(),
+    sample_best_out: ti.template(),
     box_out: ti.template(),
     density_out: ti.template(),
     tile_key_out: ti.template(),
@@ -52,15 +57,20 @@ def clear(
         slot_count: Heads.
         cell_count: Cells of all grids.
         tile_count: Tiles of the picture.
+        mode: How samples are stored.
         sample_key_out: Bits of the nearest inverse distance.
         sample_id_out: Number of what is nearest.
+        sample_best_out: Both in one, where they are stored so.
         box_out: Box of each head.
         density_out: Points in each cell.
         tile_key_out: Bits of the farthest that each tile shows.
     """
     for i in range(sample_count):
         sample_key_out[i] = 0
-        sample_id_out[i] = NOTHING
+        if ti.static(mode == PACKED):
+            sample_best_out[i] = ti.u64(0)
+        else:
+            sample_id_out[i] = NOTHING
     for i in range(slot_count):
         for c in ti.static(range(3)):
             box_out[i][c] = NOTHING
@@ -178,7 +188,7 @@ def weights(a, b, c, x, y):
 
 @ti.func
 def mark(
-    plain: ti.template(),
+    mode: ti.template(),
     sample,
     key,
     number,
@@ -194,22 +204,64 @@ def mark(
     """
     bits = ti.bit_cast(key, ti.i32)
     found = 0
-    if second == 0:
+    if ti.static(mode == PACKED):
+        high = ti.cast(ti.cast(bits, ti.u32), ti.u64) << ti.u64(32)
+        both = high | ti.cast(ti.cast(NOTHING - number, ti.u32), ti.u64)
+        if both > sample_key[sample]:
+            ti.atomic_max(sample_key[sample], both)
+    elif second == 0:
         if bits > sample_key[sample]:
-            if ti.static(plain):
+            if ti.static(mode == PLAIN):
                 sample_key[sample] = bits
                 changed[0] = 1
             else:
                 ti.atomic_max(sample_key[sample], bits)
     elif bits == sample_key[sample]:
         found = 1
-        if ti.static(plain):
+        if ti.static(mode == PLAIN):
             if number < sample_id[sample]:
                 sample_id[sample] = number
                 changed[0] = 1
         else:
             ti.atomic_min(sample_id[sample], number)
     return found
+
+
+@ti.func
+def key_of(mode: ti.template(), value):
+    """Return the bits of the inverse distance in what a sample stores."""
+    bits = 0
+    if ti.static(mode == PACKED):
+        bits = ti.cast(ti.cast(value >> ti.u64(32), ti.u32), ti.i32)
+    else:
+        bits = value
+    return bits
+
+
+@ti.kernel
+def unpack(
+    # layout
+    sample_count: ti.i32,
+    # state in
+    sample_best: ti.template(),
+    # out
+    sample_id_out: ti.template(),
+    shown_out: ti.template(),
+):
+    """Tell each sample's number, and each hair segment whether it is seen.
+
+    Args:
+        sample_count: Samples of the picture.
+        sample_best: Bits of the nearest inverse distance, and below them of its number.
+        sample_id_out: Number of what is nearest.
+        shown_out: 1 where the segment that begins here is seen.
+    """
+    for i in range(sample_count):
+        both = sample_best[i]
+        number = NOTHING - ti.cast(ti.cast(both & ti.u64(0xFFFFFFFF), ti.u32), ti.i32)
+        sample_id_out[i] = number
+        if number >= 0 and number != NOTHING:
+            shown_out[number] = 1
 
 
 @ti.kernel
@@ -235,7 +287,7 @@ def try_atomics(
 @ti.kernel
 def draw_mesh(
     # layout
-    plain: ti.template(),
+    mode: ti.template(),
     face_first: ti.i32,
     face_count: ti.i32,
     sample_first: ti.i32,
@@ -255,7 +307,7 @@ def draw_mesh(
     """Rasterise faces of a mesh, one thread a face.
 
     Args:
-        plain: 1 for plain stores where atomics do not work, see `mark`.
+        mode: How samples are stored, see `mark`.
         face_first: Row of the first face.
         face_count: Faces.
         sample_first: First sample of the picture.
@@ -280,15 +332,23 @@ def draw_mesh(
             i1 = ti.min(ti.cast(ti.min(high_x, 1.0 * columns) + 0.5, ti.i32) + 1, columns)
             k0 = ti.max(ti.cast(ti.floor(ti.max(low_y, 0.0) - 0.5), ti.i32), 0)
             k1 = ti.min(ti.cast(ti.min(high_y, 1.0 * rows) + 0.5, ti.i32) + 1, rows)
+            # Each corner's weight, and with them the key, grows evenly across and down.
+            area = (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
+            safe = ti.max(ti.abs(area), 1e-12) * (1.0 if area >= 0.0 else -1.0)
+            b_across, b_down = (c[1] - a[1]) / safe, (a[0] - c[0]) / safe
+            c_across, c_down = (a[1] - b[1]) / safe, (b[0] - a[0]) / safe
             for i in range(i0, i1):
                 for k in range(k0, k1):
                     at = place_of(i, k, shift)
-                    w = weights(a, b, c, at[0], at[1])
-                    if w[0] >= 0.0 and w[1] >= 0.0 and w[2] >= 0.0:
-                        key = w[0] * a[2] + w[1] * b[2] + w[2] * c[2]
+                    x, y = at[0] - a[0], at[1] - a[1]
+                    wb = x * b_across + y * b_down
+                    wc = x * c_across + y * c_down
+                    wa = 1.0 - wb - wc
+                    if wa >= 0.0 and wb >= 0.0 and wc >= 0.0:
+                        key = wa * a[2] + wb * b[2] + wc * c[2]
                         place = sample_first + i * rows + k
                         mark(
-                            plain,
+                            mode,
                             place,
                             key,
                             -1 - face,
@@ -302,6 +362,7 @@ def draw_mesh(
 @ti.kernel
 def farthest(
     # layout
+    mode: ti.template(),
     columns: ti.i32,
     rows: ti.i32,
     # state in
@@ -312,9 +373,10 @@ def farthest(
     """Find the farthest thing that each tile of the picture shows: what lies behind it is hidden.
 
     Args:
+        mode: How samples are stored.
         columns: Samples across the picture.
         rows: Samples down the picture.
-        sample_key: Bits of the nearest inverse distance.
+        sample_key: What samples store.
         tile_key_out: Bits of the least of them in each tile, column by column.
     """
     down = (rows + TILE - 1) // TILE
@@ -324,7 +386,7 @@ def farthest(
         least = NOTHING
         for i in range(i0, ti.min(i0 + TILE, columns)):
             for k in range(k0, ti.min(k0 + TILE, rows)):
-                least = ti.min(least, sample_key[i * rows + k])
+                least = ti.min(least, key_of(mode, sample_key[i * rows + k]))
         tile_key_out[tile] = least
 
 
@@ -344,7 +406,7 @@ def hidden(tile_key: ti.template(), rows, low_x, high_x, low_y, high_y, key):
 @ti.kernel
 def draw_hairs(
     # layout
-    plain: ti.template(),
+    mode: ti.template(),
     hair_count: ti.i32,
     hair_step: ti.i32,
     point_count: ti.i32,
@@ -371,9 +433,9 @@ def draw_hairs(
         picture.
 
     Args:
-        plain: 1 for plain stores where atomics do not work, see `mark`.
+        mode: How samples are stored, see `mark`.
         hair_count: Drawn hairs.
-        hair_step: 1 for all, n for every n-th.
+        hair_step: 1 for all hairs, 4 for every fourth, 3 for the other three of four.
         point_count: Points of each.
         point_first: Row of the first point.
         samples: Samples across a pixel.
@@ -388,9 +450,20 @@ def draw_hairs(
         changed_out: Row 0 becomes 1 where plain stores changed anything.
         shown_out: 1 where the segment that begins here is seen, written in pass two.
     """
-    for n in range((hair_count + hair_step - 1) // hair_step * (point_count - 1)):
+    fourth = (hair_count + 3) // 4
+    drawn = hair_count
+    if hair_step == 4:
+        drawn = fourth
+    elif hair_step == 3:
+        drawn = hair_count - fourth
+    for n in range(drawn * (point_count - 1)):
         h = n // (point_count - 1)
-        at = point_first + h * hair_step * point_count + (n - h * (point_count - 1))
+        j = n - h * (point_count - 1)
+        if hair_step == 4:
+            h *= 4
+        elif hair_step == 3:
+            h = h // 3 * 4 + h % 3 + 1
+        at = point_first + h * point_count + j
         seen = 0
         a, b = screen[at], screen[at + 1]
         if a[2] > 0.0 and b[2] > 0.0:
@@ -454,7 +527,7 @@ def draw_hairs(
                         sample = i * stride_u + k * stride_v
                         key = ka + dk * held
                         hit = mark(
-                            plain,
+                            mode,
                             sample,
                             key,
                             at,
@@ -464,5 +537,6 @@ def draw_hairs(
                             changed_out,
                         )
                         seen = ti.max(seen, hit)
-        if second == 1:
-            shown_out[at] = seen
+        if ti.static(mode != PACKED):
+            if second == 1:
+                shown_out[at] = seen

@@ -1,12 +1,13 @@
 """The host's side of drawing: launches the kernels in order, with the numbers that they take."""
 
 import math
+import time
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hairkit.backend import current_session
+from hairkit.backend import current_session, ti
 from hairkit.draw import expand as e
 from hairkit.draw import shade as s
 from hairkit.draw.camera import Camera, Light
@@ -14,6 +15,9 @@ from hairkit.draw.expand import carry_frames, expand
 from hairkit.draw.fields import shared_fields
 from hairkit.draw.layout import Layout, Slot, linear
 from hairkit.draw.raster import (
+    ATOMIC,
+    PACKED,
+    PLAIN,
     TILE,
     clear,
     clear_keys,
@@ -22,6 +26,7 @@ from hairkit.draw.raster import (
     farthest,
     pose_mesh,
     try_atomics,
+    unpack,
 )
 from hairkit.draw.resolve import resolve
 from hairkit.draw.shade import deposit, project, shade, sweep
@@ -55,8 +60,10 @@ class Renderer:
         self._fields = shared_fields(world.session)
         self._layout = Layout(self._fields)
         self._fields.ensure("changed", 2)
-        self._plain = self._find_plain()
+        self._mode = self._find_mode()
         self._drawn = 0
+        self._stages: dict[str, float] | None = None
+        self._begun = 0.0
 
     def _claim(self) -> None:
         """Take the session's fields over from the world that drew last."""
@@ -78,6 +85,7 @@ class Renderer:
         background: Background = "studio",
         detail: float = 1.0,
         samples: int = 2,
+        thin: bool = True,
     ) -> NDArray[np.uint8]:
         """Draw the world as it is.
 
@@ -88,9 +96,9 @@ class Renderer:
             light: What lights it; None is a studio's key, rim and sky.
             background: `studio` for a soft gradient, `transparent` for an alpha channel.
             detail: Share of the drawn hairs, above 0 up to 1; each is wider by its root, so that
-                hair looks as full. Far away, where hairs would pile more than 24 deep, fewer are
-                drawn by themselves.
+                hair looks as full.
             samples: Samples across a pixel, both ways: 2 for video, 3 or 4 for stills.
+            thin: Whether a far head, whose hairs would pile more than 24 deep, has fewer of them.
 
         Returns:
             sRGB picture, top row first, shape (height, width, 3), or 4 with straight alpha when
@@ -102,8 +110,10 @@ class Renderer:
         _check(width, height, background, detail, samples)
         self._claim()
         self._layout.update(list(self._world.hairs))
-        self._layout.thin([_share(slot, camera, height, detail) for slot in self._layout.slots])
-        fields, slots = self._fields, self._layout.slots
+        slots = self._layout.slots
+        shares = [_share(slot, camera, height) if thin else 1.0 for slot in slots]
+        self._layout.thin([min(share, detail) for share in shares])
+        fields = self._fields
         origin = np.asarray(camera.target, dtype=np.float64)
         light = light or Light()
         view = _view_numbers(camera, light, width, height, background, samples)
@@ -111,6 +121,7 @@ class Renderer:
         pixels, grid = width * height * samples * samples, cells**3
         fields.ensure("sample_key", pixels + cells * cells)
         fields.ensure("sample_id", pixels + cells * cells)
+        fields.best(pixels + cells * cells if self._mode == PACKED else 1)
         fields.ensure("box", max(len(slots), 1))
         fields.ensure("density", max(len(slots), 1) * grid)
         fields.ensure("light", max(len(slots), 1) * grid)
@@ -122,8 +133,10 @@ class Renderer:
             len(slots),
             len(slots) * grid,
             tiles,
+            self._mode,
             fields.sample_key,
             fields.sample_id,
+            fields.sample_best,
             fields.box,
             fields.density,
             fields.tile_key,
@@ -133,9 +146,12 @@ class Renderer:
         for index, slot in enumerate(slots):
             look[index] = _look_numbers(slot)
         self._present()
+        self._stage("")
         for index, slot in enumerate(slots):
             self._expand(index, slot, numbers[index])
+            self._stage("expand")
             self._light(index, slot, numbers[index], view, look, cells, pixels)
+            self._stage("light")
         shown = self._draw(numbers, view, look, cells, (width, height, samples))
         resolve(
             width,
@@ -156,9 +172,34 @@ class Renderer:
             fields.pixel,
         )
         self._drawn = shown
+        self._stage("rasterise")
         packed = np.ascontiguousarray(fields.pixel.to_numpy()[: width * height])
         image = packed.view(np.uint8).reshape(height, width, 4)
         return image if background == "transparent" else np.ascontiguousarray(image[:, :, :3])
+
+    def stages(self, camera: Camera, **options: Any) -> dict[str, float]:
+        """Draw a picture and return what its stages took [ms]: expand, light, rasterise, shade.
+
+        Args:
+            camera: As `image`.
+            options: As `image`.
+        """
+        self._stages = {}
+        try:
+            self.image(camera, **options)
+            return self._stages
+        finally:
+            self._stages = None
+
+    def _stage(self, name: str) -> None:
+        """Add the time since the last call to a stage, if somebody asked for it."""
+        if self._stages is None:
+            return
+        ti.sync()
+        now = time.perf_counter()
+        if name:
+            self._stages[name] = self._stages.get(name, 0.0) + 1e3 * (now - self._begun)
+        self._begun = now
 
     def hair_points(self, hair: Any) -> NDArray[np.float64]:
         """Return the drawn hairs of one hair as they are now, in the world.
@@ -256,6 +297,7 @@ class Renderer:
             fields.mesh_screen,
         )
         self._settle(
+            PLAIN if self._mode == PLAIN else ATOMIC,
             draw_mesh,
             slot.face_first,
             slot.face_count,
@@ -270,7 +312,7 @@ class Renderer:
             fields.sample_id,
         )
         # A thread of a driver without atomics in loops can count one point only.
-        part = _PLAIN_ROWS if self._plain else slot.row_count
+        part = _PLAIN_ROWS if self._mode == PLAIN else slot.row_count
         for skip in range(0, slot.row_count, part):
             deposit(
                 slot.point_first,
@@ -337,11 +379,14 @@ class Renderer:
                 fields.mesh_world,
                 fields.mesh_screen,
             )
+        mode, packed = self._mode, self._mode == PACKED
+        key = fields.sample_best if packed else fields.sample_key
         # Every fourth hair hides most of what the others would draw, and all of them what pass two
         # would.
-        for second, step in ((0, 4), (0, 1), (1, 1)):
-            for index in meshes if step == 4 or second == 1 else ():
+        for second, step in ((0, 4), (0, 3)) if packed else ((0, 4), (0, 3), (1, 1)):
+            for index in meshes if step != 3 else ():
                 self._settle(
+                    mode,
                     draw_mesh,
                     slots[index].face_first,
                     slots[index].face_count,
@@ -352,11 +397,12 @@ class Renderer:
                     float(view[s.SAMPLE_SHIFT]),
                     fields.mesh_face,
                     fields.mesh_screen,
-                    fields.sample_key,
+                    key,
                     fields.sample_id,
                 )
             for slot in slots:
                 self._settle(
+                    mode,
                     draw_hairs,
                     slot.hair_count,
                     step,
@@ -369,35 +415,40 @@ class Renderer:
                     float(view[s.SAMPLE_SHIFT]),
                     fields.screen,
                     fields.tile_key,
-                    fields.sample_key,
+                    key,
                     fields.sample_id,
                     extra=(fields.shown,),
                 )
-            if second == 0:
-                farthest(columns, rows, fields.sample_key, fields.tile_key)
+            if step == 4 or (second == 0 and not packed):
+                farthest(mode, columns, rows, key, fields.tile_key)
+        if packed:
+            unpack(columns * rows, key, fields.sample_id, fields.shown)
+        self._stage("rasterise")
         for index, slot in enumerate(slots):
             self._shade(index, slot, view, look, cells)
+        self._stage("shade")
         return sum(slot.hair_count for slot in slots)
 
-    def _settle(self, kernel: Any, *arguments: Any, extra: tuple[Any, ...] = ()) -> None:
+    def _settle(self, mode: int, kernel: Any, *arguments: Any, extra: tuple[Any, ...] = ()) -> None:
         """Launch a pass of the visibility buffer, again and again where stores are plain."""
         changed = self._fields.changed
         while True:
-            if self._plain:
+            if mode == PLAIN:
                 changed[0] = 0
-            kernel(self._plain, *arguments, changed, *extra)
-            if not self._plain or changed[0] == 0:
+            kernel(mode, *arguments, changed, *extra)
+            if mode != PLAIN or changed[0] == 0:
                 return
 
-    def _find_plain(self) -> int:
-        """Return 1 where atomics inside loops do not work, as in some software Vulkan drivers."""
+    def _find_mode(self) -> int:
+        """Return how samples can be stored here, one of `raster`'s modes."""
         session = current_session()
         if session is None or session.name != "vulkan":
-            return 0
+            return PACKED
+        # Vulkan need not have atomics of 64 bits; some software drivers have none in loops at all.
         changed = self._fields.changed
         changed[1] = 0
         try_atomics(5, changed)
-        return int(changed[1] != 5)
+        return PLAIN if changed[1] != 5 else ATOMIC
 
     def _shade(
         self,
@@ -455,7 +506,7 @@ class Renderer:
         return numbers
 
 
-def _share(slot: Slot, camera: Camera, height: int, detail: float) -> float:
+def _share(slot: Slot, camera: Camera, height: int) -> float:
     """Return which share of a head's hairs to draw: no more than can be told apart.
 
     A far head's hairs are most of a pixel wide each and would pile dozens deep.
@@ -475,7 +526,7 @@ def _share(slot: Slot, camera: Camera, height: int, detail: float) -> float:
     length = style.length * float(np.mean(groom.lengths)) * pixels
     # Half of them lie behind the head.
     pile = 0.5 * slot.strand_count * slot.full * length * wide / area
-    return min(detail, DEEPEST_PILE / pile, 1.0)
+    return min(DEEPEST_PILE / pile, 1.0)
 
 
 def _distinct_meshes(slots: list[Slot]) -> list[int]:
