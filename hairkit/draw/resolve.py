@@ -36,7 +36,13 @@ def soft_clip(c):
 def encode(c):
     """Return linear light as sRGB."""
     a = ti.min(ti.max(c, 0.0), 1.0)
-    curve = 1.055 * ti.pow(ti.max(a, 1e-6), 1.0 / 2.4) - 0.055
+    # The power 1 / 2.4 out of square roots, fitted: within 0.00004 of the curve, a hundredth of a
+    # step of eight bits.
+    half = ti.sqrt(a)
+    quarter = ti.sqrt(half)
+    eighth = ti.sqrt(quarter)
+    curve = 0.65394922 * half + 0.68879972 * quarter - 0.31854839 * eighth
+    curve -= 0.02018264 * a + 0.00404948
     return ti.select(a < 0.0031308, 12.92 * a, curve)
 
 
@@ -95,6 +101,7 @@ def resolve(
         downward = (y + 0.5) / height - 0.5
         round_off = ti.min(1.0, 2.2 * (across * across + (downward + 0.05) * (downward + 0.05)))
         behind = vec(view, BACK_MIDDLE) * (1.0 - round_off) + vec(view, BACK_EDGE) * round_off
+        skin_number, skin_seen = 0, ti.Vector([0.0, 0.0, 0.0])
         for o in range(samples * samples):
             sx = x * samples + o % samples
             sy = y * samples + o // samples
@@ -114,6 +121,10 @@ def resolve(
                 edge = ti.sqrt(ti.max(1.0 - off * off, 0.0))
                 rounding = 1.0 - ti.min(ti.max(half - 0.6, 0.0), 1.0) * 0.55 * (1.0 - edge)
                 total += soft_clip((color[number] * (1.0 - f) + color[number + 1] * f) * rounding)
+                covered += 1.0
+            elif number == skin_number:
+                # Skin is smooth: one face needs its light once in a pixel.
+                total += skin_seen
                 covered += 1.0
             else:
                 corner = mesh_face[-1 - number]
@@ -166,7 +177,8 @@ def resolve(
                 shown = lightly * (base * diffuse + gleam * ti.max(facing, 0.0) * 3.0)
                 shown += vec(view, RIM_COLOR) * base * (edge_light * sky * sky * 0.35)
                 shown += vec(view, SKY_COLOR) * base * (sky * up_share * 0.52 + 0.02)
-                total += soft_clip(shown)
+                skin_number, skin_seen = number, soft_clip(shown)
+                total += skin_seen
                 covered += 1.0
         count = ti.cast(samples * samples, ti.f32)
         alpha = 1.0

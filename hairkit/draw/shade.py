@@ -195,16 +195,21 @@ def sweep(
                     height = ti.bit_cast(bits, ti.f32) - LIGHT_KEY
                     below[o] = ti.cast(ti.floor(height / size[2] - 1.5), ti.i32)
         each = look[slot, POINT_AREA] / ti.max(area, 1e-12)
-        depth = 0.0
+        # What is left of the sky's light, halved cell by cell: most cells are empty and cost no
+        # exponential.
+        left = 1.0 / 6.0
         for c in range(cells):
             cell = at + c * step
-            own = density[cell] * each
-            open_way = ti.exp(-SKY_DENSITY * (depth + 0.5 * own)) / 6.0
-            depth += own
+            open_way = left
+            if density[cell] > 0:
+                half = ti.exp(-SKY_DENSITY * 0.5 * density[cell] * each)
+                open_way = left * half
+                left = open_way * half
             if axis == 0:
                 light_out[cell] = ti.Vector([0.0, open_way])
             else:
                 light_out[cell][1] = light_out[cell][1] + open_way
+        left = 1.0 / 6.0
         depth = 0.0
         for c in range(cells):
             k = cells - 1 - c
@@ -212,13 +217,22 @@ def sweep(
             own = density[cell] * each
             here = depth + 0.5 * own
             depth += own
+            open_way = left
+            if density[cell] > 0:
+                half = ti.exp(-SKY_DENSITY * 0.5 * own)
+                open_way = left * half
+                left = open_way * half
             if axis == 2:
                 dark = 0
                 for o in ti.static(range(9)):
                     dark += 1 if k <= below[o] else 0
-                here -= ti.log(1.0 - dark * (SOLID / 9.0)) / KEY_DENSITY
+                if dark > 0:
+                    # The head keeps the sky out, too.
+                    shut = 1.0 - dark * (SOLID / 9.0)
+                    here -= ti.log(shut) / KEY_DENSITY
+                    open_way *= ti.pow(shut, SKY_DENSITY / KEY_DENSITY)
                 light_out[cell][0] = here
-            light_out[cell][1] = light_out[cell][1] + ti.exp(-SKY_DENSITY * here) / 6.0
+            light_out[cell][1] = light_out[cell][1] + open_way
 
 
 @ti.kernel
