@@ -11,6 +11,7 @@ from reference_draw import StillWorld, coverage, expand, straight_groom
 from hairkit.backend import open_session
 from hairkit.draw import Camera, Light, Renderer
 from hairkit.draw.layout import points_per_hair
+from hairkit.draw.raster import ATOMIC, PLAIN
 from hairkit.draw.renderer import FINEST_RIBBON
 from hairkit.draw.scatter import scatter
 from hairkit.errors import HairkitError
@@ -209,14 +210,18 @@ def test_same_picture_twice_bit_for_bit(
     assert (other[:100, :160] != first[:100]).any()
 
 
-def test_plain_stores_end_with_the_same_picture(
-    stage: tuple[StillWorld, Renderer], small_groom: Any, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("mode", [ATOMIC, PLAIN])
+def test_every_way_to_store_samples_ends_with_the_same_picture(
+    stage: tuple[StillWorld, Renderer],
+    small_groom: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    mode: int,
 ) -> None:
-    """Draw as on drivers without atomics in loops, repeating passes until nothing changes."""
+    """Draw as where 64 bits cannot be compared at once, and as on drivers without atomics."""
     _only(stage, small_groom)
     camera, renderer = Camera.back(small_groom.head), stage[1]
     usual = renderer.image(camera, width=160, height=120)
-    monkeypatch.setattr(renderer, "_plain", 1)
+    monkeypatch.setattr(renderer, "_mode", mode)
     assert (renderer.image(camera, width=160, height=120) == usual).all()
 
 

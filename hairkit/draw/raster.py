@@ -400,6 +400,9 @@ def hidden(tile_key: ti.template(), rows, low_x, high_x, low_y, high_y, key):
         for k in range(low_y // TILE, high_y // TILE + 1):
             if bits >= tile_key[i * down + k]:
                 behind = 0
+                break
+        if behind == 0:
+            break
     return behind
 
 
@@ -466,8 +469,22 @@ def draw_hairs(
         at = point_first + h * point_count + j
         seen = 0
         a, b = screen[at], screen[at + 1]
-        if a[2] > 0.0 and b[2] > 0.0:
-            per = ti.cast(samples, ti.f32)
+        per = ti.cast(samples, ti.f32)
+        # Where it can be, with room for its width, for round ends and for samples that are moved.
+        room_around = 1.5 * ti.max(a[3], b[3]) * per + 2.0
+        left = ti.min(a[0], b[0]) * per - room_around
+        right = ti.max(a[0], b[0]) * per + room_around
+        top = ti.min(a[1], b[1]) * per - room_around
+        bottom = ti.max(a[1], b[1]) * per + room_around
+        seeable = a[2] > 0.0 and b[2] > 0.0
+        seeable = seeable and right > 0.0 and bottom > 0.0 and left < columns and top < rows
+        if seeable:
+            x0, x1 = ti.cast(ti.max(left, 0.0), ti.i32), ti.cast(right, ti.i32)
+            y0, y1 = ti.cast(ti.max(top, 0.0), ti.i32), ti.cast(bottom, ti.i32)
+            nearest = ti.max(a[2], b[2])
+            x1, y1 = ti.min(x1, columns - 1), ti.min(y1, rows - 1)
+            seeable = hidden(tile_key, rows, x0, x1, y0, y1, nearest) == 0
+        if seeable:
             steep = ti.abs(b[1] - a[1]) > ti.abs(b[0] - a[0])
             ua, va = a[0] * per, a[1] * per
             ub, vb = b[0] * per, b[1] * per
@@ -493,17 +510,6 @@ def draw_hairs(
             room = widest * slant + shift * ti.min(ti.abs(slope), 1.0)
             stride_u = 1 if steep else rows
             stride_v = rows if steep else 1
-            u0 = ti.cast(ti.min(ti.max(ua - cap - 1.0, 0.0), u_end - 1.0), ti.i32)
-            u1 = ti.cast(ti.min(ti.max(ub + cap + 1.0, 0.0), u_end - 1.0), ti.i32)
-            v_low, v_high = ti.min(va, vb) - room - 1.0, ti.max(va, vb) + room + 1.0
-            v0 = ti.cast(ti.min(ti.max(v_low, 0.0), v_end - 1.0), ti.i32)
-            v1 = ti.cast(ti.min(ti.max(v_high, 0.0), v_end - 1.0), ti.i32)
-            nearest = ti.max(ka, kb)
-            if steep:
-                u0, v0 = v0, u0
-                u1, v1 = v1, u1
-            if hidden(tile_key, rows, u0, u1, v0, v1, nearest) == 1:
-                i1 = i0
             dk, dw = (kb - ka) * per_span, (wb - wa) * slant * per_span
             for i in range(i0, i1):
                 # Samples as `place_of` has them; its rule is the same with across and down
