@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from hairkit.style import Style as Style
     from hairkit.style import Tie as Tie
     from hairkit.style import load_style as load_style
+    from hairkit.style import melanin_color as melanin_color
     from hairkit.style import style_names as style_names
 
 __version__ = "0.1.0"
@@ -38,6 +39,7 @@ _HOME = {
     "grow": "hairkit.groom",
     "load_strands": "hairkit.io.strands",
     "load_style": "hairkit.style",
+    "melanin_color": "hairkit.style",
     "save_strands": "hairkit.io.strands",
     "style_names": "hairkit.style",
 }

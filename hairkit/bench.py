@@ -426,7 +426,12 @@ def difference(first: np.ndarray, second: np.ndarray, case: Case) -> tuple[float
 
 def save_results(results: Sequence[Result], path: str | os.PathLike[str]) -> None:
     """Write results as a JSON list of objects."""
-    text = json.dumps([asdict(result) for result in results], indent=2)
+    save_rows([asdict(result) for result in results], path)
+
+
+def save_rows(rows: Sequence[dict[str, Any]], path: str | os.PathLike[str]) -> None:
+    """Write plain objects as a JSON list."""
+    text = json.dumps(rows, indent=2)
     with written_beside(path) as beside:
         beside.write_text(text + "\n", encoding="utf-8")
 

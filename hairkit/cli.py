@@ -415,8 +415,9 @@ def bench(
         typer.Option(metavar="A B", help="Compare two such files instead of running."),
     ] = None,
     repeats: Annotated[int, typer.Option(help="Timed stretches of each case.")] = 7,
+    draw: Annotated[bool, typer.Option("--draw", help="Time pictures in place of steps.")] = False,
 ) -> None:
-    """Time a 60 Hz step of each case, beside the seed engine's figures."""
+    """Time a 60 Hz step of each case, beside the seed engine's figures; or pictures."""
     from hairkit import bench as benchmarks
     from hairkit.bench_report import print_comparison, run_and_print
 
@@ -428,6 +429,18 @@ def bench(
 
         check_output(json, (".json",))
     _count("--repeats", repeats, 5, 1000)
+    if draw:
+        if case:
+            raise HairkitError("--case: expected steps to be timed, not --draw")
+        from hairkit.bench_draw import as_rows, print_pictures, time_pictures
+
+        with _progress() as progress:
+            pictures = time_pictures(backend, repeats=repeats, progress=progress)
+        print_pictures(OUT, pictures)
+        if json is not None:
+            benchmarks.save_rows(as_rows(pictures), json)
+            typer.echo(f"wrote {json}")
+        return
     if case:
         cases = [benchmarks.case_named(name) for name in case]
     else:

@@ -11,8 +11,8 @@ from reference_draw import StillWorld, coverage, expand, straight_groom
 from hairkit.backend import open_session
 from hairkit.draw import Camera, Light, Renderer
 from hairkit.draw.layout import points_per_hair
+from hairkit.draw.numbers import FINEST_RIBBON
 from hairkit.draw.raster import ATOMIC, PLAIN
-from hairkit.draw.renderer import FINEST_RIBBON
 from hairkit.draw.scatter import scatter
 from hairkit.errors import HairkitError
 from hairkit.groom import grow
@@ -298,7 +298,7 @@ def test_far_heads_have_fewer_hairs_and_look_as_full(
         counts.append(renderer.drawn_hairs())
         assert renderer.drawn_hairs() % 100 == 0
         with monkeypatch.context() as patched:
-            patched.setattr("hairkit.draw.renderer.DEEPEST_PILE", 1e9)
+            patched.setattr("hairkit.draw.numbers.DEEPEST_PILE", 1e9)
             every = renderer.image(camera, **options)
         assert renderer.drawn_hairs() == 200 * 100
         assert picture[..., 3].sum() == pytest.approx(every[..., 3].sum(dtype=float), rel=0.04)

@@ -1,11 +1,15 @@
 """Keys of a style: what values they take, and how a model's fields say so."""
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Annotated, Any
 
 import numpy as np
 from pydantic import BaseModel, BeforeValidator, Field
+
+from hairkit.errors import StyleError
 
 ONE_LINE = r"^[^\x00-\x1f\x7f]*$"
 
@@ -26,7 +30,42 @@ def _whole(value: object) -> object:
 
 
 def _colour(value: object) -> object:
+    if isinstance(value, Mapping):
+        unknown = sorted(set(value) - {"eumelanin", "pheomelanin"})
+        if unknown:
+            raise ValueError("not a colour: melanin is eumelanin and pheomelanin")
+        return melanin_color(**{str(name): float(amount) for name, amount in value.items()})
     return value.tolist() if isinstance(value, np.ndarray) else value
+
+
+def melanin_color(eumelanin: float = 0.0, pheomelanin: float = 0.0) -> Colour:
+    """Return the sRGB colour of hair with so much of each pigment.
+
+    Eumelanin makes hair brown to black, pheomelanin red: 0.2 to 0.4 of the first is blond, 1.3
+    brown, 8 black; 0.4 of the second with as much of the first is red. Absorption as in d'Eon and
+    others, "An Energy-Conserving Hair Reflectance Model" (2011); the colour that it gives after all
+    scattering as fitted by Chiang and others, "A Practical and Controllable Hair and Fur Model"
+    (2016), for a roughness across of 0.3.
+
+    Args:
+        eumelanin: Concentration, at least 0.
+        pheomelanin: Concentration, at least 0.
+
+    Raises:
+        StyleError: A concentration is negative or not finite.
+    """
+    for name, amount in (("eumelanin", eumelanin), ("pheomelanin", pheomelanin)):
+        if not (math.isfinite(amount) and 0.0 <= amount <= 100.0):
+            raise StyleError(f"{name} = {amount}: expected a number from 0 to 100")
+    absorbed = eumelanin * np.array([0.419, 0.697, 1.37])
+    absorbed = absorbed + pheomelanin * np.array([0.187, 0.4, 1.05])
+    across = 0.3
+    spread = 5.969 - 0.215 * across + 2.532 * across**2 - 10.73 * across**3
+    spread += 5.574 * across**4 + 0.245 * across**5
+    linear = np.exp(-np.sqrt(absorbed) * spread)
+    srgb = np.where(linear < 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055)
+    red, green, blue = (float(np.clip(part, 0.0, 1.0)) for part in srgb)
+    return red, green, blue
 
 
 RealNumber = Annotated[float, BeforeValidator(_number)]
@@ -76,7 +115,7 @@ class StyleKey:
         """Return which values are allowed, in words."""
         unit = f" [{self.unit}]" if self.unit else ""
         if isinstance(self.default, tuple):
-            kind = "three numbers"
+            kind = "{eumelanin = ..., pheomelanin = ...} or three numbers"
         else:
             kind = "a whole number" if isinstance(self.default, int) else "a number"
         return f"{kind} from {self.low:g} to {self.high:g}{unit}"
