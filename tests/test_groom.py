@@ -89,10 +89,27 @@ def test_first_segment_is_the_heads(either):
 
 @pytest.mark.parametrize("name", ["straight", "long", "short", "wavy", "curly"])
 def test_hair_is_combed_off_the_face(head, name):
-    """Look for points in front of the face, below the hairline."""
-    points = grow(load_style(name), head, guides=200).points - head.center
-    before = (points[:, 2] > 0.5 * head.radius) & (points[:, 1] < 0.2 * head.radius)
-    assert not before.any()
+    """Look for points in front of the face, below the hairline; beside it parted hair may fall."""
+    for part in (0.0, 1.0):
+        points = grow(load_style(name).replace(part=part), head, guides=200).points - head.center
+        before = (points[:, 2] > 0.5 * head.radius) & (points[:, 1] < 0.2 * head.radius)
+        face = before & (np.abs(points[:, 0]) < 0.5 * head.radius)
+        # In front of the chest, hair may hang towards the middle.
+        face &= points[:, 1] > -1.5 * head.radius
+        assert not (face if part else before).any()
+
+
+def test_a_parting_sends_hair_to_both_sides(either):
+    """Compare the hair over the forehead: to the sides of the middle, or straight back."""
+    for name in ("straight", "long"):
+        sides = []
+        for part in (0.0, 0.5, 1.0):
+            groom = grow(load_style(name).replace(part=part), either, guides=300)
+            root = (groom.roots - either.center) / either.radius
+            front = (root[:, 2] > 0.3) & (np.abs(root[:, 0]) > 0.05) & (np.abs(root[:, 0]) < 0.4)
+            third = groom.points[groom.starts + 4] - groom.roots
+            sides.append(np.mean(third[front, 0] * np.sign(root[front, 0])) / either.radius)
+        assert sides[0] < sides[1] < sides[2] and sides[2] > 0.2
 
 
 def test_more_comb_moves_hair_back(either):

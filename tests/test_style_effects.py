@@ -13,6 +13,7 @@ CHANGES: dict[str, tuple[object, dict[str, object]]] = {
     "droop": (0.3, {}),
     "lift": (0.9, {}),
     "comb": (0.1, {}),
+    "part": (0.0, {}),
     "curl": (5.0, {"curl_radius": 0.01}),
     "curl_radius": (0.02, {"curl": 5.0}),
     "curl_flat": (1.0, {"curl": 5.0, "curl_radius": 0.01}),

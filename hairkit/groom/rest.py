@@ -36,10 +36,13 @@ class Flow:
     clearance: float
     """How near to the surface hair lies [m]."""
 
+    part: float = 0.0
+    """How far it is combed to the sides of a parting in the middle instead of back, 0 to 1."""
+
     @classmethod
     def over(cls, head: Head, style: Style) -> "Flow":
         """Return the flow of a style over a head."""
-        return cls(head=head, comb=style.comb, clearance=style.contact_radius())
+        return cls(head=head, comb=style.comb, clearance=style.contact_radius(), part=style.part)
 
     def at(self, place: Points, distance: Points, normal: Points) -> Points:
         """Return unit directions of the flow.
@@ -61,7 +64,12 @@ class Flow:
         back = self.comb * smooth_step(1.3 * ahead) * above
         # On top of a shoulder down has nowhere to go: hair slides off it to the back.
         shelf = 0.8 * np.clip(normal[:, 1], 0.0, 1.0) * (1.0 - above)
-        wish = np.stack([np.zeros_like(back), -(1.0 - back), -2.0 * back - shelf], axis=1)
+        # On the top of a parted head it goes to the side first; beside the face it falls back.
+        beside = np.abs(offset[:, 0]) / np.maximum(reach, 1e-9)
+        across = self.part * np.clip(1.0 - beside, 0.0, 1.0) * above
+        sideways = 3.0 * across * np.where(offset[:, 0] < 0.0, -1.0, 1.0) * back
+        behind = 2.0 * back * (1.0 - 0.75 * across)
+        wish = np.stack([sideways, -(1.0 - back), -behind - shelf], axis=1)
         near = 1.0 - smooth_step((distance - 2.0 * self.clearance) / (0.35 * head.radius))
         climb = np.sum(wish * normal, axis=1)
         # Away from the surface counts half: hair leaves it where it curves in, but not at once.

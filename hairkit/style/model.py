@@ -57,6 +57,7 @@ class Style(BaseModel, frozen=True):
     | `droop`           | rest pose only: distance over which a strand turns to the ground   |
     | `lift`            | rest pose only: along the scalp's normal (1) or as combed (0)      |
     | `comb`            | rest pose only: how strongly it is combed back off the face        |
+    | `part`            | rest pose only: combed back (0) or from a parting to the sides (1) |
     | `curl`            | rest pose and, through it, rest curvature: turns a metre           |
     | `curl_radius`     | rest pose: radius of a spiral, half the depth of a wave [m]        |
     | `curl_flat`       | rest pose: spiral (0) to wave in one plane (1)                     |
@@ -129,6 +130,14 @@ class Style(BaseModel, frozen=True):
     )
     comb: RealNumber = key(
         "shape", 0.6, 0.0, 1.0, "", "how strongly it is combed back off the face"
+    )
+    part: RealNumber = key(
+        "shape",
+        1.0,
+        0.0,
+        1.0,
+        "",
+        "combed straight back (0) or to the sides of a parting in the middle (1)",
     )
     curl: RealNumber = key(
         "shape", 0.0, 0.0, 60.0, "turns/m", "turns a metre of strand, in the guides"
