@@ -34,7 +34,7 @@ from hairkit.draw.raster import (
     try_atomics,
     unpack,
 )
-from hairkit.draw.resolve import resolve
+from hairkit.draw.resolve import copy_pixels, resolve
 from hairkit.draw.shade import deposit, project, shade, sweep
 from hairkit.errors import HairkitError
 
@@ -175,9 +175,10 @@ class Renderer:
         )
         self._drawn = shown
         self._stage("rasterise")
-        packed = np.ascontiguousarray(fields.pixel.to_numpy()[: width * height])
-        image = packed.view(np.uint8).reshape(height, width, 4)
-        return image if background == "transparent" else np.ascontiguousarray(image[:, :, :3])
+        channels = 4 if background == "transparent" else 3
+        image = np.zeros((width * height, channels), np.uint8)
+        copy_pixels(width * height, channels, fields.pixel, image)
+        return image.reshape(height, width, channels)
 
     def layers(self, camera: Camera, **options: Any) -> Layers:
         """Draw a picture and tell of each pixel how far it is and whose hair it shows.

@@ -197,3 +197,27 @@ def resolve(
         pixel_out[y * width + x] = (
             code[0] | (code[1] << ti.u32(8)) | (code[2] << ti.u32(16)) | (top << ti.u32(24))
         )
+
+
+@ti.kernel
+def copy_pixels(
+    # layout
+    pixel_count: ti.i32,
+    channels: ti.template(),
+    # state in
+    pixel: ti.template(),
+    # out
+    image_out: ti.types.ndarray(dtype=ti.u8, ndim=2),
+):
+    """Copy a picture to the host, a byte for each channel.
+
+    Args:
+        pixel_count: Pixels.
+        channels: 3, or 4 with alpha.
+        pixel: sRGB and alpha, a byte each, red lowest.
+        image_out: Shape (pixels, channels).
+    """
+    for i in range(pixel_count):
+        code = pixel[i]
+        for c in ti.static(range(channels)):
+            image_out[i, c] = ti.cast((code >> ti.u32(8 * c)) & ti.u32(255), ti.u8)
