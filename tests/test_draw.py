@@ -274,7 +274,7 @@ def test_less_detail_draws_fewer_hairs_as_full(
     full = renderer.image(camera, **options)
     assert renderer.drawn_hairs() == 60 * 60
     # Where hair piles up it looks as full; single hairs at the edges are lost.
-    dense = binary_erosion(full[..., 3] == 255, iterations=3)
+    dense = np.asarray(binary_erosion(full[..., 3] == 255, iterations=3), dtype=bool)
     for detail in (0.5, 0.2):
         less = renderer.image(camera, detail=detail, **options)
         assert renderer.drawn_hairs() == round(60 * detail) * 60
