@@ -70,15 +70,18 @@ def test_a_tenth_of_a_pixel_does_not_flicker(stage: tuple[StillWorld, Renderer])
 @ti.kernel
 def _shine(
     shift: ti.f32,
+    shine: ti.f32,
+    to_light: ti.types.ndarray(dtype=ti.f32, ndim=1),
     base: ti.types.ndarray(dtype=ti.f32, ndim=1),
     to_eye: ti.types.ndarray(dtype=ti.f32, ndim=2),
     out: ti.types.ndarray(dtype=ti.f32, ndim=2),
 ):
     for i in range(to_eye.shape[0]):
         eye = ti.Vector([to_eye[i, 0], to_eye[i, 1], to_eye[i, 2]])
-        along, light = ti.Vector([0.0, -1.0, 0.0]), ti.Vector([0.0, 0.0, 1.0])
+        along = ti.Vector([0.0, -1.0, 0.0])
+        light = ti.Vector([to_light[0], to_light[1], to_light[2]])
         color = ti.Vector([base[0], base[1], base[2]])
-        sent = fibre(along, light, eye, 0.0, shift, 1.0, color)
+        sent = fibre(along, light, eye, 0.0, shift, shine, color)
         for c in ti.static(range(3)):
             out[i, c] = sent[c]
 
@@ -98,13 +101,40 @@ def test_highlights_move_by_the_angle_of_shift(
     peaks = {}
     for name, base in (("R", (0.0, 0.0, 0.0)), ("TRT", (0.3, 0.0, 0.0))):
         sent = np.zeros((len(eye), 3), np.float32)
-        _shine(shift, np.array(base, np.float32), eye, sent)
+        level = np.array([0.0, 0.0, 1.0], np.float32)
+        _shine(shift, 1.0, level, np.array(base, np.float32), eye, sent)
         # Blue has no colour of its own and shows R; what red has more is TRT and a level glow.
         bright = sent[:, 2] if name == "R" else sent[:, 0] - sent[:, 2]
         upper = bright > bright.max() - 0.3 * np.ptp(bright)
         peaks[name] = np.average(height[upper], weights=bright[upper] - bright[upper].min())
     assert 0.5 * peaks["R"] == pytest.approx(shift, abs=0.004)
     assert 0.5 * peaks["TRT"] == pytest.approx(-1.5 * shift, abs=0.012)
+
+
+@pytest.mark.parametrize("shine", [0.0, 1.0, 2.0])
+def test_hair_sends_out_no_more_light_than_it_gets(
+    stage: tuple[StillWorld, Renderer], shine: float
+) -> None:
+    """Add up what a layer of hairs sends to all sides of it, for light from along and across.
+
+    Light that a white wall would send back whole is seen on it as 0.36, as skin has it.
+    """
+    random = np.random.Generator(np.random.PCG64(1))
+    eye = random.normal(size=(40_000, 3))
+    eye /= np.linalg.norm(eye, axis=1, keepdims=True)
+    eye[:, 2] = np.abs(eye[:, 2])
+    sent = np.zeros((len(eye), 3), np.float32)
+    for angle in (-1.2, -0.6, 0.0, 0.6, 1.2):
+        light = np.array([0.0, math.sin(angle), math.cos(angle)], np.float32)
+        base = np.array([1.0, 0.5, 0.1], np.float32)
+        brightest = 0.0
+        for color in (base, base[::-1] * 0.3, np.ones(3, np.float32), np.zeros(3, np.float32)):
+            _shine(0.1, shine, light, np.ascontiguousarray(color), eye.astype(np.float32), sent)
+            out = 2.0 * np.pi * (sent * eye[:, 2:]).mean(axis=0)
+            got = 0.36 * np.pi * light[2]
+            brightest = max(brightest, float(out.max() / got))
+        assert brightest < 1.02
+        assert brightest > (0.5 if shine == 0.0 else 0.25)
 
 
 def test_the_highlight_moves_down_the_picture(stage: tuple[StillWorld, Renderer]) -> None:

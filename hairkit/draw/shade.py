@@ -33,6 +33,11 @@ KEY_DENSITY = 0.55
 """How strongly hair shuts out the key light: hairs scatter most of what they catch forward."""
 
 
+BRIGHTEST = 4.0
+"""What a layer of white hairs with highlights of strength 1 would send out of the light that it
+gets, as the lobes stand; see `fibre`."""
+
+
 @ti.func
 def vec(numbers: ti.template(), at: ti.template()):
     """Return three numbers of an array as a vector."""
@@ -313,10 +318,18 @@ def fibre(t, to_light, to_eye, tilt, shift, shine, base):
     through = bell(half + 0.5 * shift, 0.20) * (1.0 - facing) ** 3 * 0.9
     tint = ti.pow(ti.max(base, 1e-4), 0.30)
     diffuse = cl * (0.45 + 0.55 * facing) * 0.34
-    return base * diffuse + shine * (
-        ti.Vector([first, first, first])
-        + base * tint * (second * 1.35)
-        + base * (second * 0.5 + through)
+    # All lobes of light hair together would send out more than came in.
+    all_sent = BRIGHTEST * (0.30 + 0.70 * shine) * ti.max(base[0], base[1], base[2])
+    all_sent *= all_sent
+    fair = 1.0 / ti.sqrt(ti.sqrt(1.0 + all_sent * all_sent))
+    return fair * (
+        base * diffuse
+        + shine
+        * (
+            ti.Vector([first, first, first])
+            + base * tint * (second * 1.35)
+            + base * (second * 0.5 + through)
+        )
     )
 
 
