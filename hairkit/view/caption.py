@@ -29,7 +29,7 @@ def shown(
     result = np.array(picture)
     under = result[-high:, -wide:].astype(np.uint16)
     share = cover[..., None].astype(np.uint16)
-    result[-high:, -wide:] = (under * (255 - share) + np.uint16(INK) * share + 127) // 255
+    result[-high:, -wide:] = (under * (255 - share) + np.array(INK, np.uint16) * share + 127) // 255
     return result
 
 

@@ -20,7 +20,7 @@ KEYS = {
     "Left": "previous style",
     "Right": "next style",
     "m": "next motion",
-    "c": "front",
+    "c": "camera",
     "p": "screenshot",
     "r": "record",
     "Tab": "panel",
@@ -118,20 +118,18 @@ class Sharpness:
     detail: float
     """Share of the hairs that the slider asks for."""
 
-    samples: int
-    """Samples across a pixel."""
-
 
 class Pace:
     """Chooses how sharply to draw while something moves: whatever is there in time."""
 
     LEVELS = (
-        Sharpness(1.0, 1.0, 2),
-        Sharpness(0.5, 1.0, 2),
-        Sharpness(0.5, 0.5, 2),
-        Sharpness(0.5, 0.25, 1),
+        Sharpness(1.0, 1.0),
+        Sharpness(0.5, 1.0),
+        Sharpness(0.5, 0.5),
+        Sharpness(0.4, 0.25),
     )
-    """From sharp to quick; the measured step from one to the next is a factor of up to two."""
+    """From sharp to quick; from one to the next takes up to twice as long. Fewer samples a pixel
+    would be quicker too, but break hairs into dots."""
 
     FULL = LEVELS[0]
 

@@ -14,6 +14,8 @@ from hairkit.view.controls import Hands
 
 PANEL_PIXELS = 306
 """Width of the panel [pixels]: GGUI's letters have one size."""
+PANEL_TALL_PIXELS = 612
+"""Height of the panel where the window has as much [pixels]; it scrolls where not."""
 MARGIN_PIXELS = 8
 """From the panel to the window's edges [pixels]."""
 TITLE_PIXELS = 20
@@ -23,8 +25,8 @@ TITLE_PIXELS = 20
 class Desk:
     """A window with a panel: takes keys and mouse in, and shows pictures.
 
-    GGUI says neither where its panel was moved to nor whether the mouse is busy with it, so both are
-    followed here. It has no mouse wheel.
+    GGUI tells neither where its panel was moved to nor whether the mouse is busy with it: both are
+    followed here. It does not tell of the mouse wheel, and its letters have one size.
     """
 
     def __init__(self, width: int, height: int, *, hidden: bool = False) -> None:
@@ -54,7 +56,7 @@ class Desk:
             self._folder.cleanup()
             raise BackendError(f"window: cannot be opened ({error})") from error
         self._corner = (float(MARGIN_PIXELS), float(MARGIN_PIXELS))
-        self._panel_height = height - 2 * MARGIN_PIXELS
+        self._panel_height = min(PANEL_TALL_PIXELS, height - 2 * MARGIN_PIXELS)
         self._grip: tuple[float, float] | None = None
 
     @property
@@ -90,7 +92,8 @@ class Desk:
         width, height = self.size
         x, y = MARGIN_PIXELS / width, MARGIN_PIXELS / height
         # Where it begins; then it is where it was dragged to.
-        with self.gui.sub_window("hairkit", x, y, PANEL_PIXELS / width, 1.0 - 2.0 * y) as gui:
+        share = PANEL_PIXELS / width, self._panel_height / height
+        with self.gui.sub_window("hairkit", x, y, *share) as gui:
             yield gui
 
     def over_panel(self, pointer: tuple[float, float]) -> bool:

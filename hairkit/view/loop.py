@@ -93,9 +93,47 @@ class View:
         self.stage.advance(frames)
         if frames:
             self.meters["simulate"].note(time.perf_counter() - before)
-        self._draw(desk.size, elapsed)
+        self.draw(desk.size, elapsed)
         style = self.styles[self._grown[0]]
         desk.show(shown(self._picture, desk.size, style.name, style.description))
+
+    def draw(self, size: tuple[int, int], elapsed: float) -> None:
+        """Draw a new picture where the last one is not what there is to see.
+
+        Args:
+            size: Width and height of the window [pixels].
+            elapsed: Time since the last call [s].
+        """
+        camera, detail = self.orbit.camera(), self.controls.detail
+        key = (camera, detail, size, self.stage.version)
+        if self.recording is not None:
+            self._picture = self._full(self.recording.size)
+            self._key, self._sharp = key, True
+            try:
+                self.recording.add(self._picture)
+            except HairkitError as error:
+                self.recording, self.note = None, str(error)
+            return
+        self._rested = 0.0 if key != self._key else self._rested + elapsed
+        if key == self._key and (self._sharp or self._rested < REST_S):
+            return
+        moving = key != self._key
+        sharpness = self.pace.sharpness if moving else Pace.FULL
+        before = time.perf_counter()
+        self._picture = self.stage.picture(
+            camera,
+            width=max(round(sharpness.size * size[0]), 1),
+            height=max(round(sharpness.size * size[1]), 1),
+            detail=max(sharpness.detail * detail, min(detail, DETAIL[0])),
+            samples=2,
+        )
+        spent = time.perf_counter() - before
+        if moving:
+            self.pace.note(spent)
+        if self._key is not None:
+            # The first one compiles.
+            self.meters["draw"].note(spent)
+        self._key, self._sharp = key, sharpness == Pace.FULL
 
     def close(self) -> None:
         """Complete a recording, and empty the world."""
@@ -113,7 +151,7 @@ class View:
             controls.style = (controls.style + step) % len(self.styles)
         elif word == "next motion":
             controls.motion = next_motion(controls.motion)
-        elif word == "front":
+        elif word == "camera":
             self.orbit.front()
         elif word == "panel":
             self.panel_shown = not self.panel_shown
@@ -178,37 +216,6 @@ class View:
         frames = int(self._owed + 1e-6)
         self._owed -= frames
         return frames
-
-    def _draw(self, size: tuple[int, int], elapsed: float) -> None:
-        """Draw a new picture where the last one is not what there is to see."""
-        camera, detail = self.orbit.camera(), self.controls.detail
-        key = (camera, detail, size, self.stage.version)
-        if self.recording is not None:
-            self._picture = self._full(self.recording.size)
-            self._key, self._sharp = key, True
-            try:
-                self.recording.add(self._picture)
-            except HairkitError as error:
-                self.recording, self.note = None, str(error)
-            return
-        self._rested = 0.0 if key != self._key else self._rested + elapsed
-        if key == self._key and (self._sharp or self._rested < REST_S):
-            return
-        moving = key != self._key
-        sharpness = self.pace.sharpness if moving else Pace.FULL
-        before = time.perf_counter()
-        self._picture = self.stage.picture(
-            camera,
-            width=max(round(sharpness.size * size[0]), 1),
-            height=max(round(sharpness.size * size[1]), 1),
-            detail=max(sharpness.detail * detail, min(detail, DETAIL[0])),
-            samples=sharpness.samples,
-        )
-        spent = time.perf_counter() - before
-        if moving:
-            self.pace.note(spent)
-        self.meters["draw"].note(spent)
-        self._key, self._sharp = key, sharpness == Pace.FULL
 
     def _full(self, size: tuple[int, int], samples: int = 2) -> NDArray[np.uint8]:
         """Return the picture as it is now, sharp, without panel and caption."""

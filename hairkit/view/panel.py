@@ -32,9 +32,7 @@ class Readout:
     """What happened last, such as a file that was written."""
 
 
-def lay_panel(
-    gui: Any, controls: Controls, styles: Sequence[Style], readout: Readout
-) -> list[str]:
+def lay_panel(gui: Any, controls: Controls, styles: Sequence[Style], readout: Readout) -> list[str]:
     """Lay the panel's widgets out, and take over what they are set to.
 
     Args:
@@ -72,7 +70,7 @@ def lay_panel(
     controls.detail = _slide(gui, "Hair detail", controls.detail, DETAIL)
     gui.text("")
 
-    button("front (C)", "front")
+    button("camera back (C)", "camera")
     button("screenshot (P)", "screenshot")
     button("stop recording (R)" if readout.recording else "record (R)", "record")
     gui.text(readout.note)

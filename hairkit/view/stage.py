@@ -59,7 +59,7 @@ class Stage:
         self.version += 1
 
     def follow(self, controls: Controls) -> None:
-        """Do what the sliders say, as far as it needs no growing; what is as it was stays asleep."""
+        """Do what the sliders say, as far as it needs no growing; hair wakes for a change only."""
         hair = self._hair
         for name, value in (("hold", controls.hold), ("motion", controls.physics)):
             if getattr(hair, name) != value:
@@ -93,9 +93,7 @@ class Stage:
         self, camera: Camera, *, width: int, height: int, detail: float, samples: int
     ) -> NDArray[np.uint8]:
         """Return a picture, sRGB, shape (height, width, 3); arguments as in `World.render`."""
-        return self.world.render(
-            camera, width=width, height=height, detail=detail, samples=samples
-        )
+        return self.world.render(camera, width=width, height=height, detail=detail, samples=samples)
 
     def close(self) -> None:
         """Take everything out of the world."""

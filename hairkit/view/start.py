@@ -11,7 +11,7 @@ from hairkit.head import Head
 from hairkit.style import Style, load_style, style_names
 from hairkit.view.controls import Controls
 from hairkit.view.desk import Desk
-from hairkit.view.loop import View, run
+from hairkit.view.loop import View
 from hairkit.view.stage import Stage
 
 INSTEAD = "'hairkit simulate STYLE --out hair.mp4' makes a video without one"
@@ -24,7 +24,9 @@ def check_window() -> None:
         BackendError: It cannot; the message says what is missing and what to do instead.
     """
     if in_notebook():
-        raise BackendError(f"no window opens in a notebook; show pictures by world.show(), {INSTEAD}")
+        raise BackendError(
+            f"no window opens in a notebook; show pictures by world.show(), {INSTEAD}"
+        )
     try:
         require_window()
     except BackendError as error:
@@ -57,30 +59,34 @@ def open_catalogue(
     styles: Sequence[Style],
     head: Head,
     *,
-    controls: Controls | None = None,
+    controls: Controls,
     backend: str | None = None,
     guides: int = 160,
     seed: int = 0,
     width: int = 1280,
     height: int = 720,
     folder: Path | None = None,
-) -> None:
-    """Show styles on a head in a window until it is closed; call `check_window` first.
+    hidden: bool = False,
+) -> tuple[View, Desk]:
+    """Open a window with styles on a head; `run` shows it, and `check_window` comes before.
 
     Args:
         styles: What there is to choose from, at least one.
         head: What they grow on.
-        controls: How it begins; None stands still, in still air, with the first style.
+        controls: How it begins.
         backend: `World`'s; the window itself is Vulkan's in any case.
         guides: Simulated strands.
         seed: Of everything random in the grooms.
         width: Of the window [pixels].
         height: Of the window [pixels].
         folder: Where screenshots and recordings go; None is the current folder.
+        hidden: Show nothing on a display; see `Desk`.
 
     Raises:
         HairkitError: The backend does not work, or the style does not grow on this head.
     """
     stage = Stage(head, backend=backend, guides=guides, seed=seed)
-    view = View(stage, styles, controls or Controls(), (folder or Path()).absolute())
-    run(view, Desk(width, height))
+    view = View(stage, styles, controls, (folder or Path()).absolute())
+    # Before the window opens: the first picture compiles, and a black window looks broken.
+    view.draw((width, height), 0.0)
+    return view, Desk(width, height, hidden=hidden)
