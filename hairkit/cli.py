@@ -287,7 +287,7 @@ def simulate(
 def view(
     style: Annotated[
         str | None,
-        typer.Argument(metavar="[STYLE]", help="The style to begin with, or a .toml file."),
+        typer.Argument(metavar="STYLE", help="The style to begin with, or a .toml file."),
     ] = None,
     head: HeadOption = None,
     units: UnitsOption = "m",
@@ -327,8 +327,12 @@ def _view(style: str | None, head: Any, *, lively: bool = False, **options: Any)
         controls.motion, controls.wind, controls.gust = "turn_and_nod", 2.0, 0.5
     with ERR.status("opening a window"):
         check_window()
-        opened = open_catalogue(styles, head, controls=controls, **options)
-    run(*opened)
+        shown, desk = open_catalogue(styles, head, controls=controls, **options)
+    try:
+        run(shown, desk)
+    finally:
+        for path in shown.written:
+            typer.echo(f"wrote {path}")
 
 
 def _groom(

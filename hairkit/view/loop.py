@@ -54,6 +54,7 @@ class View:
         self.running = True
         self.recording: Recording | None = None
         self.note = ""
+        self.written: list[Path] = []
         self.panel_shown = True
         # A CPU starts quick and gets sharp, since a slow first second is what is remembered.
         self.pace = Pace(len(Pace.LEVELS) - 1 if stage.world.backend == "cpu" else 0)
@@ -77,12 +78,13 @@ class View:
         """
         self.meters["frame"].note(elapsed)
         hands = desk.hands()
-        asked = [KEYS[key] for key in hands.keys if key in KEYS]
+        for key in hands.keys:
+            self._do(KEYS.get(key, ""), desk)
         if self.panel_shown:
             with desk.panel() as gui:
-                asked += lay_panel(gui, self.controls, self.styles, self._readout())
-        for word in asked:
-            self._do(word, desk)
+                asked = lay_panel(gui, self.controls, self.styles, self._readout())
+            for word in asked:
+                self._do(word, desk)
         self._steer(desk, hands, elapsed)
         if self.controls.growth() != self._grown and not hands.left:
             self._grow()
@@ -104,7 +106,7 @@ class View:
             size: Width and height of the window [pixels].
             elapsed: Time since the last call [s].
         """
-        camera, detail = self.orbit.camera(), self.controls.detail
+        camera, detail = self.orbit.camera(self.stage.place), self.controls.detail
         key = (camera, detail, size, self.stage.version)
         if self.recording is not None:
             self._picture = self._full(self.recording.size)
@@ -157,11 +159,10 @@ class View:
             self.panel_shown = not self.panel_shown
         elif word == "quit":
             self.running = False
-        else:
+        elif word:
             try:
                 self._keep(desk.size) if word == "screenshot" else self._record(desk.size)
             except HairkitError as error:
-                self.recording = None
                 self.note = str(error)
 
     def _steer(self, desk: Desk, hands: Hands, elapsed: float) -> None:
@@ -221,7 +222,7 @@ class View:
         """Return the picture as it is now, sharp, without panel and caption."""
         before = time.perf_counter()
         picture = self.stage.picture(
-            self.orbit.camera(),
+            self.orbit.camera(self.stage.place),
             width=size[0],
             height=size[1],
             detail=self.controls.detail,
@@ -233,8 +234,7 @@ class View:
     def _keep(self, size: tuple[int, int]) -> None:
         """Write a screenshot."""
         name = self.styles[self._grown[0]].name
-        path = keep_picture(self._full(size, samples=3), self.folder, name)
-        self.note = f"wrote {path.name}"
+        self._wrote(keep_picture(self._full(size, samples=3), self.folder, name))
 
     def _record(self, size: tuple[int, int]) -> None:
         """Begin a recording, or complete the one that runs."""
@@ -244,7 +244,12 @@ class View:
             return
         done, self.recording = self.recording, None
         done.close()
-        self.note = f"wrote {done.path.name}"
+        self._wrote(done.path)
+
+    def _wrote(self, path: Path) -> None:
+        """Take note of a file."""
+        self.written.append(path)
+        self.note = f"wrote {path.name}"
 
     def _readout(self) -> Readout:
         """Return what the panel is to say."""

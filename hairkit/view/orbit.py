@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from hairkit.draw.camera import Camera
 
@@ -26,7 +27,7 @@ class Orbit:
     """Where a camera is around a head: yaw, pitch and distance, and how far it is panned."""
 
     head: Any
-    """The `Head` to look at, at the world's origin."""
+    """The `Head` to look at."""
 
     yaw: float = 0.45
     """Turn around the head from its front towards its left [rad]."""
@@ -76,14 +77,17 @@ class Orbit:
         fresh = Orbit(self.head)
         self.yaw, self.pitch, self.zoom, self.pan = fresh.yaw, fresh.pitch, fresh.zoom, fresh.pan
 
-    def camera(self) -> Camera:
-        """Return the camera that is there."""
+    def camera(self, place: ArrayLike = (0.0, 0.0, 0.0)) -> Camera:
+        """Return the camera that is there.
+
+        Args:
+            place: Where the head's frame is, in the world [m], shape (3,).
+        """
         camera = Camera.orbit(self.head, yaw=self.yaw, pitch=self.pitch).moved(zoom=self.zoom)
-        target, position = (
-            tuple(float(part) for part in np.add(place, self.pan))
-            for place in (camera.target, camera.position)
-        )
-        return replace(camera, target=target, position=position)
+        moved = np.add(self.pan, place)
+        x, y, z = (float(part) for part in moved + camera.target)
+        a, b, c = (float(part) for part in moved + camera.position)
+        return replace(camera, target=(x, y, z), position=(a, b, c))
 
     def _distance(self) -> float:
         """Return how far from its target `Camera.orbit` places a camera [m]."""

@@ -1,5 +1,6 @@
 """The panel: what its sliders, buttons and lines are."""
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -7,6 +8,12 @@ from typing import Any
 from hairkit.motions import motion_names
 from hairkit.style import Style
 from hairkit.view.controls import DETAIL, DROOP, FASTEST_WIND, SHRINKAGE, Controls
+
+LETTERS = 41
+"""Letters that a line of the panel holds."""
+
+NOTE_LINES = 4
+"""Most lines that a note takes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +80,8 @@ def lay_panel(gui: Any, controls: Controls, styles: Sequence[Style], readout: Re
     button("camera back (C)", "camera")
     button("screenshot (P)", "screenshot")
     button("stop recording (R)" if readout.recording else "record (R)", "record")
-    gui.text(readout.note)
+    for line in textwrap.wrap(readout.note, LETTERS)[:NOTE_LINES] or [""]:
+        gui.text(line)
     gui.text("")
 
     gui.text(f"backend    {readout.backend}")

@@ -89,6 +89,11 @@ class Stage:
             self.world.step(1.0 / RATE)
             self.version += changes
 
+    @property
+    def place(self) -> NDArray[np.float64]:
+        """Where the head and its shoulders are in the world [m], shape (3,)."""
+        return self._hair.body_pose[:3, 3]
+
     def picture(
         self, camera: Camera, *, width: int, height: int, detail: float, samples: int
     ) -> NDArray[np.uint8]:
