@@ -47,18 +47,30 @@ class View:
             HairkitError: The style does not grow on this head.
         """
         self.stage = stage
+        """The world."""
         self.styles = list(styles)
+        """What there is to choose from."""
         self.controls = controls
+        """What is set."""
         self.folder = folder
+        """Where screenshots and recordings go."""
         self.orbit = Orbit(stage.head)
+        """Where the camera is."""
         self.running = True
+        """Whether nobody has quit."""
         self.recording: Recording | None = None
-        self.note = ""
+        """The video that is being recorded."""
         self.written: list[Path] = []
+        """Files that are complete."""
+        self.note = ""
+        """What the panel says that happened last."""
         self.panel_shown = True
+        """Whether the panel is there."""
         # A CPU starts quick and gets sharp, since a slow first second is what is remembered.
         self.pace = Pace(len(Pace.LEVELS) - 1 if stage.world.backend == "cpu" else 0)
+        """How sharply to draw."""
         self.meters = {name: Meter() for name in ("simulate", "draw", "frame")}
+        """How long stages of a frame take."""
         self._owed = 0.0
         self._drag = ""
         self._pointer = (0.5, 0.5)
