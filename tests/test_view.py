@@ -106,13 +106,13 @@ def test_camera_goes_where_the_head_goes():
 
 @pytest.mark.parametrize("name", motions.motion_names())
 def test_motion_goes_on_for_ever_without_a_jump(name: str):
-    """Play three laps: no frame moves the head farther than the fastest of the first lap's."""
+    """Play three laps: no frame moves the head farther than the fastest of the first lap."""
     laps = Laps(name)
     poses = np.array([laps.start] + [laps.next() for _ in range(62 * RATE)])
     steps = np.abs(np.diff(poses, axis=0)).max(axis=(1, 2))
-    first = steps[: RATE + 60].max()
-    assert steps.max() <= 1.05 * first + 1e-12
-    # It goes on.
+    # Motions begin with more than they go on with.
+    first = steps[RATE : 20 * RATE].max()
+    assert steps[20 * RATE :].max() <= 1.01 * first + 1e-12
     assert steps[-3 * RATE :].max() >= 0.9 * first
     assert laps.moving == (name != "still")
 
@@ -272,7 +272,7 @@ def test_style_of_ones_own_comes_first():
     styles, place = start.styles_to_show(load_style("Wavy"))
     assert (len(styles), styles[place].name) == (count, "wavy")
     assert start.styles_to_show(None)[0][0].name == "1a"
-    mine = load_style("wavy").replace(length=0.4)
+    mine = load_style("wavy").replace(length=0.123)
     styles, place = start.styles_to_show(mine)
     assert (len(styles), styles[place]) == (count + 1, mine)
 
@@ -456,7 +456,7 @@ before = hair.points()
 go(4)
 facts["blown"] = float(np.abs(hair.points() - before).max())
 
-go(answers=["next motion (M)"] and {"next motion (M)": True})
+go(answers={"next motion (M)": True})
 facts["motion"] = view.controls.motion
 go(keys=("m",))
 heads = []
@@ -482,7 +482,6 @@ at = stage.world.time
 go()
 facts["recorded step"] = stage.world.time - at
 go(keys=("r",))
-go(keys=("r",))
 go(keys=("r", "r"))
 facts["note"] = view.note
 
@@ -494,12 +493,9 @@ go(keys=("Right",))
 facts["broken"] = [view.note, view.styles[view.controls.style].name]
 stage.wear = wear
 
-view.recording and None
 go(keys=("r",))
 frames = desk.count
 ticks = iter(range(1000))
-class Quit(Hands):
-    pass
 def clock():
     tick = next(ticks)
     desk.now = Hands(keys=("Escape",)) if tick == 3 else Hands()
@@ -618,10 +614,12 @@ def test_keys_keep_pictures_and_videos(played: SimpleNamespace):
     picture = iio.imread(folder / names[0])
     assert picture.shape == (HEIGHT, WIDTH, 3)
     # Without panel and caption: light to its corners.
-    assert picture[:, :40].min() > 100 and picture[-8:].min() > 60
+    assert picture[:, :20].min() > 100 and picture[-8:, -40:].min() > 100
     assert facts["recording"] and facts["recorded step"] == pytest.approx(1 / 30)
     assert len(read_video(folder / names[2], width=WIDTH, height=HEIGHT)) == 6
-    assert len(read_video(folder / names[3], width=WIDTH, height=HEIGHT)) > 0
+    # A key pressed twice at once leaves no file; the window was closed while this one ran.
+    assert "no frame" in facts["note"]
+    assert len(read_video(folder / names[3], width=WIDTH, height=HEIGHT)) == 4
 
 
 def test_style_that_does_not_grow_is_a_note_and_the_old_one_stays(played: SimpleNamespace):

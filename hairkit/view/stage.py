@@ -77,7 +77,8 @@ class Stage:
         """Move on by so many frames of 1/60 s."""
         hair = self._hair
         for _ in range(frames):
-            changes = not (hair.sleeping or hair.solid)
+            solid = hair.solid
+            changes = not (hair.sleeping or solid)
             if self._laps.moving:
                 changes = True
                 pose = self._laps.next()
@@ -87,7 +88,8 @@ class Stage:
                 hair.set_head(pose)
                 hair.set_body(body)
             self.world.step(1.0 / RATE)
-            self.version += changes
+            # Hair that sleeps may become solid yet.
+            self.version += changes or hair.solid != solid
 
     @property
     def place(self) -> NDArray[np.float64]:
