@@ -67,7 +67,7 @@ def test_view_of_no_camera_has_every_head_in_it(world: Worlds) -> None:
 def test_world_without_hair_says_what_it_needs(world: Worlds) -> None:
     """Show an empty world without and with a camera: one line, and a background."""
     made = world()
-    with pytest.raises(WorldError, match="without hair.*camera"):
+    with pytest.raises(WorldError, match=r"without hair.*camera"):
         made.show()
     camera = Camera(position=(0.0, 0.0, 1.0), target=(0.0, 0.0, 0.0))
     assert made.show(camera, width=32, height=24).image.shape == (24, 32, 3)

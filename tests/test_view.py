@@ -324,7 +324,7 @@ def test_no_window_opens_in_a_notebook(monkeypatch: pytest.MonkeyPatch):
     """Pretend to be a notebook's kernel, then IPython in a terminal."""
     shell = SimpleNamespace(kernel=object())
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
-    with pytest.raises(BackendError, match="notebook.*world.show"):
+    with pytest.raises(BackendError, match=r"notebook.*world\.show"):
         start.check_window()
     monkeypatch.setitem(
         sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: SimpleNamespace())
