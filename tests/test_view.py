@@ -22,6 +22,7 @@ from hairkit.style import load_style, style_names
 from hairkit.view import start
 from hairkit.view.caption import shown
 from hairkit.view.controls import Controls, Meter, Pace
+from hairkit.view.desk import beside_panel
 from hairkit.view.keep import free_path
 from hairkit.view.laps import BLEND_S, RATE, Laps
 from hairkit.view.orbit import FARTHEST, NEAREST, STEEPEST, Orbit
@@ -99,6 +100,17 @@ def test_camera_goes_where_the_head_goes():
     here, there = orbit.camera(), orbit.camera((0.0, 2.0, -1.0))
     for one, two in ((here.position, there.position), (here.target, there.target)):
         assert np.subtract(two, one) == pytest.approx([0.0, 2.0, -1.0])
+
+
+def test_head_is_seen_beside_the_panel():
+    """Ask for a camera that sees its target aside: there it is, and the panel leaves that free."""
+    orbit = Orbit(Head.sphere(0.1), yaw=2.0, pitch=-0.3, zoom=1.3)
+    aside = orbit.camera(aside=0.2)
+    right, up, away = aside.basis() @ np.subtract(orbit.camera().target, aside.position)
+    assert [right, up] == pytest.approx([0.4 * away * np.tan(0.5 * aside.fov), 0.0], abs=1e-12)
+    for width, height in ((1280, 720), (900, 800), (192, 144)):
+        middle = 0.5 * width + beside_panel(width, height) * height
+        assert middle == pytest.approx(min(0.5 * (314 + width), 0.75 * width))
 
 
 # ---- motion

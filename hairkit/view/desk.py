@@ -22,6 +22,16 @@ TITLE_PIXELS = 20
 """Height of the panel's title, by which it can be moved [pixels]."""
 
 
+def beside_panel(width: int, height: int) -> float:
+    """Return how far right of a window's middle that of its free part is [window heights].
+
+    Args:
+        width: Of the window [pixels].
+        height: Of the window [pixels].
+    """
+    return min(0.5 * (MARGIN_PIXELS + PANEL_PIXELS), 0.25 * width) / height
+
+
 class Desk:
     """A window with a panel: takes keys and mouse in, and shows pictures.
 

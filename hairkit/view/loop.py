@@ -12,7 +12,7 @@ from hairkit.errors import HairkitError
 from hairkit.style import Style
 from hairkit.view.caption import shown
 from hairkit.view.controls import DETAIL, KEYS, Controls, Hands, Meter, Pace
-from hairkit.view.desk import Desk
+from hairkit.view.desk import Desk, beside_panel
 from hairkit.view.keep import VIDEO_RATE, Recording, keep_picture
 from hairkit.view.laps import RATE
 from hairkit.view.orbit import Orbit
@@ -118,7 +118,9 @@ class View:
             size: Width and height of the window [pixels].
             elapsed: Time since the last call [s].
         """
-        camera, detail = self.orbit.camera(self.stage.place), self.controls.detail
+        aside = beside_panel(*size) if self.panel_shown else 0.0
+        camera = self.orbit.camera(self.stage.place, aside=aside)
+        detail = self.controls.detail
         key = (camera, detail, size, self.stage.version)
         if self.recording is not None:
             self._picture = self._full(self.recording.size)

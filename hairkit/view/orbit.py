@@ -77,14 +77,17 @@ class Orbit:
         fresh = Orbit(self.head)
         self.yaw, self.pitch, self.zoom, self.pan = fresh.yaw, fresh.pitch, fresh.zoom, fresh.pan
 
-    def camera(self, place: ArrayLike = (0.0, 0.0, 0.0)) -> Camera:
+    def camera(self, place: ArrayLike = (0.0, 0.0, 0.0), *, aside: float = 0.0) -> Camera:
         """Return the camera that is there.
 
         Args:
             place: Where the head's frame is, in the world [m], shape (3,).
+            aside: How far right of the middle its target is to be seen [window heights].
         """
         camera = Camera.orbit(self.head, yaw=self.yaw, pitch=self.pitch).moved(zoom=self.zoom)
-        moved = np.add(self.pan, place)
+        away = np.linalg.norm(np.subtract(camera.position, camera.target))
+        tall = 2.0 * away * math.tan(0.5 * camera.fov)
+        moved = np.add(self.pan, place) - aside * tall * camera.basis()[0]
         x, y, z = (float(part) for part in moved + camera.target)
         a, b, c = (float(part) for part in moved + camera.position)
         return replace(camera, target=(x, y, z), position=(a, b, c))
