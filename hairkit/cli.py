@@ -192,13 +192,21 @@ def _options(
 
 @app.command()
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder for demo.png and demo.mp4.")] = Path("."),
+    out: Annotated[
+        Path, typer.Option(help="Folder for demo.png and demo.mp4, or for what a window records.")
+    ] = Path("."),
+    window: Annotated[
+        bool, typer.Option("--window", help="Open a window instead, as 'hairkit view' does.")
+    ] = False,
     backend: BackendOption = None,
 ) -> None:
     """Make a picture and a video: a real head, several styles, a turn and a gust."""
     from hairkit.io.files import check_folder
 
     check_folder(out, make=True)
+    if window:
+        _view("wavy", _head(None, "m", "y", None), backend=backend, folder=out, lively=True)
+        return
     from hairkit.demo import make_demo
 
     with _progress() as progress:
@@ -273,6 +281,58 @@ def simulate(
     )
     if worst.resets:
         ERR.print(f"hair went back to its rest pose {worst.resets} times: its state was bad")
+
+
+@app.command()
+def view(
+    style: Annotated[
+        str | None,
+        typer.Argument(metavar="STYLE", help="The style to begin with, or a .toml file."),
+    ] = None,
+    head: HeadOption = None,
+    units: UnitsOption = "m",
+    up: UpOption = "y",
+    front: FrontOption = None,
+    guides: Annotated[int, typer.Option(help="Simulated strands.")] = 160,
+    backend: BackendOption = None,
+    seed: Annotated[int, typer.Option(help="Of everything random in the groom.")] = 0,
+    width: Annotated[int, typer.Option(help="Of the window [pixels].")] = 1280,
+    height: Annotated[int, typer.Option(help="Of the window [pixels].")] = 720,
+) -> None:
+    """Open a window: every style on a head, with a camera to turn and sliders. Needs Vulkan."""
+    _count("--guides", guides, 1, 1_000_000)
+    _count("--seed", seed, 0, 2**31 - 1)
+    _count("--width", width, 160, 8192)
+    _count("--height", height, 120, 8192)
+    worn = _head(head, units, up, front)
+    _view(style, worn, backend=backend, guides=guides, seed=seed, width=width, height=height)
+
+
+def _view(style: str | None, head: Any, *, lively: bool = False, **options: Any) -> None:
+    """Open the window of `view`, or with a head that moves in the wind that of the demo."""
+    from hairkit.backend.probe import check_backend_name
+    from hairkit.style import load_style
+
+    first = None if style is None else load_style(style)
+    if options["backend"] is not None:
+        check_backend_name(options["backend"])
+
+    from hairkit.view.controls import Controls
+    from hairkit.view.loop import run
+    from hairkit.view.start import check_window, open_catalogue, styles_to_show
+
+    styles, place = styles_to_show(first)
+    controls = Controls(style=place)
+    if lively:
+        controls.motion, controls.wind, controls.gust = "turn_and_nod", 2.0, 0.5
+    with ERR.status("opening a window"):
+        check_window()
+        shown, desk = open_catalogue(styles, head, controls=controls, **options)
+    try:
+        run(shown, desk)
+    finally:
+        for path in shown.written:
+            typer.echo(f"wrote {path}")
 
 
 def _groom(

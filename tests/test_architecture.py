@@ -42,6 +42,7 @@ ALLOWED: dict[str, set[str]] = {
         "style",
         "head",
         "groom",
+        "io",
         "motions",
         "poses",
         "backend",
@@ -49,7 +50,17 @@ ALLOWED: dict[str, set[str]] = {
     },
 }
 # These see everything; nothing but each other sees them.
-TOP = {"__main__", "bench", "bench_draw", "bench_report", "catalog", "cli", "demo", "record"}
+TOP = {
+    "__main__",
+    "bench",
+    "bench_draw",
+    "bench_report",
+    "catalog",
+    "cli",
+    "demo",
+    "record",
+    "view",
+}
 NUMPY_SIDE = tuple(part for part in ALLOWED if part not in ("backend", "sim", "draw"))
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
 

@@ -140,7 +140,7 @@ def test_no_words_print_the_help(capsys: pytest.CaptureFixture[str]):
     """Run the bare command; it must name every command and succeed."""
     assert cli.run([]) == 0
     said = capsys.readouterr().out
-    for command in ("demo", "simulate", "catalog", "styles", "backends", "bench", "cache"):
+    for command in ("demo", "simulate", "view", "catalog", "styles", "backends", "bench", "cache"):
         assert command in said
 
 

@@ -63,22 +63,7 @@ def check_backend_name(name: str) -> str:
 
 def probe_backend(name: str) -> Probe:
     """Try one backend in a subprocess with a real kernel whose answer is known."""
-    name = check_backend_name(name)
-    try:
-        run = subprocess.run(
-            [sys.executable, str(_TRIAL), name],
-            capture_output=True,
-            text=True,
-            timeout=_LIMIT_S,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return Probe(name=name, works=False, device="", reason=f"no answer within {_LIMIT_S:.0f} s")
-    output = run.stdout + run.stderr
-    verdict = re.search(r"HAIRKIT-PROBE (.*)", output)
-    if verdict and verdict.group(1) == "ok":
-        return Probe(name=name, works=True, device=_device_name(name, output), reason="")
-    return Probe(name=name, works=False, device="", reason=_reason(verdict, output, run.returncode))
+    return _try(check_backend_name(name))
 
 
 def probe_backends() -> list[Probe]:
@@ -102,6 +87,20 @@ def require_backend(name: str) -> Probe:
     return probe
 
 
+def require_window(*, hidden: bool = False) -> None:
+    """Make sure, in a subprocess, that a GGUI window can open; not cached, displays come and go.
+
+    Args:
+        hidden: Whether it needs no display.
+
+    Raises:
+        BackendError: It cannot; the message says what is missing.
+    """
+    probe = _try("window" if hidden else "display")
+    if not probe.works:
+        raise BackendError(f"no window can open here: {probe.reason}")
+
+
 def choose_backend() -> str:
     """Return what ``auto`` means here: CUDA, else Vulkan on a real GPU, else the CPU."""
     if _library_exists("libcuda.so.1", "nvcuda.dll"):
@@ -116,6 +115,25 @@ def choose_backend() -> str:
         except BackendError:
             pass
     return "cpu"
+
+
+def _try(name: str) -> Probe:
+    """Run a trial in a subprocess."""
+    try:
+        run = subprocess.run(
+            [sys.executable, str(_TRIAL), name],
+            capture_output=True,
+            text=True,
+            timeout=_LIMIT_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return Probe(name=name, works=False, device="", reason=f"no answer within {_LIMIT_S:.0f} s")
+    output = run.stdout + run.stderr
+    verdict = re.search(r"HAIRKIT-PROBE (.*)", output)
+    if verdict and verdict.group(1) == "ok":
+        return Probe(name=name, works=True, device=_device_name(name, output), reason="")
+    return Probe(name=name, works=False, device="", reason=_reason(verdict, output, run.returncode))
 
 
 def _library_exists(*names: str) -> bool:

@@ -1,12 +1,15 @@
 """A real kernel with a known answer, for a process of its own: ``trial.py cpu|cuda|vulkan``.
 
 It prints ``HAIRKIT-PROBE ok``, and on Vulkan ``HAIRKIT-DEVICE`` with the device's name. It is a
-file because Taichi reads a kernel's source from one.
+file because Taichi reads a kernel's source from one. ``trial.py window`` opens a window that does
+not show, ``trial.py display`` looks for a display as well.
 """
 
+import contextlib
 import ctypes
 import os
 import sys
+import tempfile
 
 os.environ["ENABLE_TAICHI_HEADER_PRINT"] = "0"
 
@@ -56,7 +59,8 @@ def vulkan_device() -> str:
     """Return the best Vulkan device's name; Taichi takes it too but does not say so."""
     vulkan = ctypes.CDLL("vulkan-1.dll" if sys.platform == "win32" else "libvulkan.so.1")
     instance, count = ctypes.c_void_p(), ctypes.c_uint32()
-    vulkan.vkCreateInstance(ctypes.byref(_Create(type=1)), None, ctypes.byref(instance))
+    if vulkan.vkCreateInstance(ctypes.byref(_Create(type=1)), None, ctypes.byref(instance)) != 0:
+        return "none"
     vulkan.vkEnumeratePhysicalDevices(instance, ctypes.byref(count), None)
     devices = (ctypes.c_void_p * count.value)()
     vulkan.vkEnumeratePhysicalDevices(instance, ctypes.byref(count), devices)
@@ -72,7 +76,40 @@ def vulkan_device() -> str:
     return min(found)[1] if found else "none"
 
 
+def check_window(display: bool) -> str:
+    """Return ``ok``, or what a window lacks."""
+    try:
+        if vulkan_device() == "none":
+            return "Vulkan finds no driver"
+    except OSError:
+        return "there is no Vulkan loader (libvulkan)"
+    if display and sys.platform.startswith("linux"):
+        # GLFW would end the process; and where there is no libX11, let it try.
+        name = os.environ.get("DISPLAY", "")
+        if not name:
+            return "there is no display (DISPLAY is not set)"
+        try:
+            x11 = ctypes.CDLL("libX11.so.6")
+        except OSError:
+            return "there is no X11 (libX11)"
+        x11.XOpenDisplay.restype = ctypes.c_void_p
+        if x11.XOpenDisplay(None) is None:
+            return f"the display {name} cannot be opened"
+    ti.init(arch=ti.cpu, offline_cache=False, log_level=ti.ERROR)
+    # A window keeps notes in the current folder, which is the user's.
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        window = ti.ui.Window("hairkit", (64, 48), show_window=False)
+        window.get_canvas().set_image(np.full((64, 48, 3), 128, np.uint8))
+        seen = window.get_image_buffer_as_numpy()
+        window.destroy()
+    good = seen.shape == (64, 48, 4) and abs(float(seen[..., :3].mean()) - 128 / 255) < 0.01
+    return "ok" if good else "a picture did not come back as it was"
+
+
 if __name__ == "__main__":
-    if sys.argv[1] == "vulkan":
-        print("HAIRKIT-DEVICE", vulkan_device(), flush=True)
-    print("HAIRKIT-PROBE", check(sys.argv[1]), flush=True)
+    if sys.argv[1] in ("window", "display"):
+        print("HAIRKIT-PROBE", check_window(sys.argv[1] == "display"), flush=True)
+    else:
+        if sys.argv[1] == "vulkan":
+            print("HAIRKIT-DEVICE", vulkan_device(), flush=True)
+        print("HAIRKIT-PROBE", check(sys.argv[1]), flush=True)

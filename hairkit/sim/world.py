@@ -377,6 +377,12 @@ class World:
         """
         return self.drawing().image(camera, width=width, height=height, **options)
 
+    def show(self, camera: Any = None, **options: Any) -> Any:
+        """Return the picture as a notebook shows it; no camera sees all heads. See `render`."""
+        from hairkit.draw.inline import show
+
+        return show(self, camera, **options)
+
     def drawing(self) -> Any:
         """Return what draws this world, made when it is first asked for."""
         self.session.check()
