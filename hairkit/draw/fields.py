@@ -59,9 +59,7 @@ class Fields:
         if self._rows.get(name, 0) < rows:
             whole = name in _WHOLE_KINDS
             components, first = (_WHOLE_KINDS if whole else _KINDS)[name]
-            size = first
-            while size < rows:
-                size *= 2
+            size = _grown(first, rows)
             kind = ti.i32 if whole else ti.f32
             if components == 1:
                 setattr(self, name, ti.field(kind, shape=size))
@@ -72,23 +70,19 @@ class Fields:
 
     def best(self, rows: int) -> Any:
         """Return a field of 64-bit samples of at least so many rows."""
-        if self._rows.get("sample_best", 0) < rows:
-            size = 2**10
-            while size < rows:
-                size *= 2
-            self.sample_best = ti.field(ti.u64, shape=size)
-            self._rows["sample_best"] = size
-        return self.sample_best
+        return self._plain("sample_best", ti.u64, 2**10, rows)
 
     def picture(self, rows: int) -> Any:
         """Return a field of packed pixels, four bytes each, of at least so many rows."""
-        if self._rows.get("pixel", 0) < rows:
-            size = 2**20
-            while size < rows:
-                size *= 2
-            self.pixel = ti.field(ti.u32, shape=size)
-            self._rows["pixel"] = size
-        return self.pixel
+        return self._plain("pixel", ti.u32, 2**20, rows)
+
+    def _plain(self, name: str, kind: Any, first: int, rows: int) -> Any:
+        """Return a field of one number a row; growing it loses what it held."""
+        if self._rows.get(name, 0) < rows:
+            size = _grown(first, rows)
+            setattr(self, name, ti.field(kind, shape=size))
+            self._rows[name] = size
+        return getattr(self, name)
 
     def bytes(self) -> int:
         """Return how many bytes of device memory the fields take."""
@@ -98,6 +92,14 @@ class Fields:
     def __getattr__(self, name: str) -> Any:
         """Say which field has not been allocated."""
         raise AttributeError(f"drawing field {name!r} has not been allocated")
+
+
+def _grown(first: int, rows: int) -> int:
+    """Return the rows of a field that holds so many: doubled as often as it takes."""
+    size = first
+    while size < rows:
+        size *= 2
+    return size
 
 
 def shared_fields(session: Any) -> Fields:

@@ -29,6 +29,12 @@ class Slot:
     full: int
     """Hairs that each guide has; the first ``kept`` of them are drawn."""
     kept: int
+    low: NDArray[np.float64]
+    """Least place of its guides' rest pose along each axis of the head [m]."""
+    high: NDArray[np.float64]
+    """Greatest place of the same."""
+    mean_length: float
+    """Of its guides [m]."""
     point_count: int
     strand_count: int
     own_first: int
@@ -151,6 +157,9 @@ class Layout:
             scattered=scattered,
             full=full,
             kept=full,
+            low=np.asarray(groom.points).min(axis=0),
+            high=np.asarray(groom.points).max(axis=0),
+            mean_length=style.length * float(np.mean(groom.lengths)),
             point_count=points_per_hair(style),
             strand_count=len(groom.roots),
             own_first=tables.add("strand_frame", scattered.frame),

@@ -50,9 +50,7 @@ def share_to_draw(slot: Slot, camera: Camera, height: int) -> float:
     A far head's hairs are most of a pixel wide each and would pile dozens deep.
     """
     hair = slot.hair
-    groom, style = hair.groom, hair.groom.style
-    points = np.asarray(groom.points)
-    low, high = points.min(axis=0), points.max(axis=0)
+    style, low, high = hair.groom.style, slot.low, slot.high
     pose = np.asarray(hair.head_pose, dtype=np.float64)
     middle = pose[:3, :3] @ (0.5 * (low + high)) + pose[:3, 3]
     ahead = max(float((middle - np.asarray(camera.position)) @ camera.basis()[2]), 0.01)
@@ -61,7 +59,7 @@ def share_to_draw(slot: Slot, camera: Camera, height: int) -> float:
     x, y, z = np.maximum(high - low, 0.02)
     area = math.pi / 4.0 * (x * y + y * z + z * x) / 3.0 * pixels**2
     wide = max(style.hair_width * pixels, FINEST_RIBBON)
-    length = style.length * float(np.mean(groom.lengths)) * pixels
+    length = slot.mean_length * pixels
     # Half of them lie behind the head.
     pile = 0.5 * slot.strand_count * slot.full * length * wide / area
     return min(DEEPEST_PILE / pile, 1.0)
@@ -86,8 +84,7 @@ def look_numbers(slot: Slot) -> NDArray[np.float32]:
     look[s.TIP_COLOR : s.TIP_COLOR + 3] = linear(style.tip_color)
     look[s.HAIR_WIDTH] = style.hair_width * slot.widening
     look[s.SHINE], look[s.SHIFT] = style.shine, style.shift
-    mean_length = style.length * float(np.mean(slot.hair.groom.lengths))
-    each = mean_length / (slot.point_count - 1)
+    each = slot.mean_length / (slot.point_count - 1)
     look[s.POINT_AREA] = each * style.hair_width * slot.widening**2
     if style.plait > 0:
         # Hairs of a plait lie in each other's shadow: together they keep out what it does.

@@ -11,7 +11,7 @@ from scipy.spatial import KDTree
 from hairkit.errors import GroomError
 from hairkit.groom.growth import cut_lengths, rows_on, turned_directions
 from hairkit.groom.model import Groom
-from hairkit.groom.rest import Flow, leaving_directions, rest_pose
+from hairkit.groom.rest import Flow, leaving_directions, point_counts, rest_pose
 from hairkit.groom.roots import choose_roots
 from hairkit.groom.ties import assign, keep_off, lay
 from hairkit.head import Head
@@ -19,7 +19,6 @@ from hairkit.style import Style, Tie
 from hairkit.style.tie import as_ties
 
 MAX_GUIDES = 2_000_000
-MAX_SEGMENTS = 254
 STEEPEST_INWARD = 0.05
 """Least part of a unit direction along the scalp's normal: no hair grows into the head."""
 
@@ -101,9 +100,7 @@ def grow(
         direction[gathered] = first / np.linalg.norm(first, axis=1, keepdims=True)
     free = np.flatnonzero(tied < 0)
     if len(free):
-        # Shorter guides get fewer segments: their bending stiffness and their curls stay alike.
-        segments = np.rint((style.segments + 1) * share[free]) - 1
-        counts = np.clip(segments, 2, MAX_SEGMENTS).astype(np.int32) + np.int32(2)
+        counts = point_counts(style, share[free])
         loose = rest_pose(
             style, flow, root[free], normal[free], direction[free], share[free], counts, seed
         )

@@ -19,6 +19,9 @@ Points = NDArray[np.float64]
 SLACK = 2e-4
 """How much farther out than a point's thickness a push aims [m]: it converges from inside."""
 
+MAX_SEGMENTS = 254
+"""Most simulated segments of a strand."""
+
 STEEPEST_CURL = 0.92
 """Largest sine of the angle between a curl and its middle line: hair must get ahead too."""
 
@@ -79,6 +82,19 @@ class Flow:
         height = (distance - 1.5 * self.clearance) / (0.15 * head.radius)
         settle = lying * np.clip(height, 0.0, 1.0)
         return unit_rows(unit_rows(wish) - normal * settle[:, None])
+
+
+def point_counts(style: Style, shares: Points) -> NDArray[np.int32]:
+    """Return how many points strands of such lengths have, shape (s,).
+
+    Shorter strands get fewer segments: their bending stiffness and their curls stay alike.
+
+    Args:
+        style: Its segments are a full-length strand's.
+        shares: Lengths as fractions of the style's, shape (s,).
+    """
+    segments = np.rint((style.segments + 1) * shares) - 1
+    return np.clip(segments, 2, MAX_SEGMENTS).astype(np.int32) + np.int32(2)
 
 
 def smooth_step(value: Points) -> Points:

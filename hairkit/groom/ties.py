@@ -8,7 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hairkit.errors import GroomError
-from hairkit.groom.rest import Flow, Points, push_out, rest_pose, smooth_step, unit_rows
+from hairkit.groom.rest import (
+    Flow,
+    Points,
+    point_counts,
+    push_out,
+    rest_pose,
+    smooth_step,
+    unit_rows,
+)
 from hairkit.head import Head
 from hairkit.style import Style, Tie
 
@@ -215,12 +223,6 @@ def _pull(style: Style) -> float:
     return 1.0 + GATHER_PULL * style.shrinkage / (1.0 - style.shrinkage)
 
 
-def _counts(style: Style, shares: Points) -> NDArray[np.int32]:
-    """Return points of strands of such lengths, shape (s,)."""
-    segments = np.rint((style.segments + 1) * shares)
-    return np.clip(segments, 3, 255).astype(np.int32) + np.int32(1)
-
-
 def _walk(line: Points, arcs: Points) -> Points:
     """Return the places at distances along a line [m], the last stretch going straight on."""
     step = np.linalg.norm(np.diff(line, axis=0), axis=1)
@@ -284,7 +286,7 @@ def _puff(
         way = _length(ways[row])
         free = _length(burst)
         cut = shares[row] if given else min((way / pull + free) / style.length, shares[row])
-        points = int(_counts(style, np.array([cut]))[0])
+        points = int(point_counts(style, np.array([cut]))[0])
         segment = cut * style.length / (points - 1)
         arcs = _pulled_arcs(points, segment, way, pull)
         lines.append(_walk(np.concatenate([ways[row], burst[1:]]), arcs))
@@ -347,7 +349,7 @@ def _knot(
         up = up + off * np.sin(twist)
         wound = place.middle + across[:, None] * place.around(angle) + up[:, None] * place.normal
         wound = _lifted(head, wound, style.contact_radius() + 2e-4)
-        points = int(_counts(style, shares[row : row + 1])[0])
+        points = int(point_counts(style, shares[row : row + 1])[0])
         segment = lengths[row] / (points - 1)
         lines.append(_walk(np.concatenate([ways[row], wound]), segment * np.arange(points)))
         laid[row] = _rigid(points, math.ceil(_length(ways[row]) / segment))
@@ -366,7 +368,7 @@ def _hang(
     """Let strands hang from the tie."""
     del given
     count, pull = len(ways), _pull(style)
-    points = _counts(style, shares)
+    points = point_counts(style, shares)
     segment = shares * style.length / (points - 1)
     lines: list[Points] = []
     laid = np.zeros(count, np.int32)
