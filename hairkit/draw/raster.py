@@ -30,6 +30,8 @@ TILE = 8
 ATOMIC, PLAIN, PACKED = 0, 1, 2
 """How samples are stored: by atomics of 32 bits in two passes, by plain stores again and again
 until nothing changes, by atomics of 64 bits in one pass."""
+ALL, EIGHTH, EVEN, ODD = range(4)
+"""Which hairs a launch draws: all, every eighth, every second that is no eighth, the others."""
 NOTHING = 2147483647
 """Number of a sample that shows the background; faces count down from -1, hair rows up from 0."""
 
@@ -187,6 +189,26 @@ def weights(a, b, c, x, y):
 
 
 @ti.func
+def packed(key, number):
+    """Return bits of the inverse distance, and below them of the number, the smallest on top."""
+    high = ti.cast(ti.cast(ti.bit_cast(key, ti.i32), ti.u32), ti.u64) << ti.u64(32)
+    return high | ti.cast(ti.cast(NOTHING - number, ti.u32), ti.u64)
+
+
+@ti.func
+def wins(mode: ti.template(), sample, key, number, second, sample_key: ti.template()):
+    """Return whether a piece is nearer than what a sample has: in pass two, whether it is that."""
+    better = False
+    if ti.static(mode == PACKED):
+        better = packed(key, number) > sample_key[sample]
+    elif second == 0:
+        better = ti.bit_cast(key, ti.i32) > sample_key[sample]
+    else:
+        better = ti.bit_cast(key, ti.i32) == sample_key[sample]
+    return better
+
+
+@ti.func
 def mark(
     mode: ti.template(),
     sample,
@@ -197,34 +219,26 @@ def mark(
     sample_id: ti.template(),
     changed: ti.template(),
 ):
-    """Do one sample's part of pass one or two; return 1 if pass two found the piece in front.
+    """Store a piece that `wins` a sample.
 
     Plain stores may lose to each other, but only a stored value that is better than the one
     read, so launches repeated until nothing changes end with what atomics give at once.
     """
-    bits = ti.bit_cast(key, ti.i32)
-    found = 0
     if ti.static(mode == PACKED):
-        high = ti.cast(ti.cast(bits, ti.u32), ti.u64) << ti.u64(32)
-        both = high | ti.cast(ti.cast(NOTHING - number, ti.u32), ti.u64)
-        if both > sample_key[sample]:
-            ti.atomic_max(sample_key[sample], both)
+        ti.atomic_max(sample_key[sample], packed(key, number))
     elif second == 0:
-        if bits > sample_key[sample]:
-            if ti.static(mode == PLAIN):
-                sample_key[sample] = bits
-                changed[0] = 1
-            else:
-                ti.atomic_max(sample_key[sample], bits)
-    elif bits == sample_key[sample]:
-        found = 1
+        bits = ti.bit_cast(key, ti.i32)
         if ti.static(mode == PLAIN):
-            if number < sample_id[sample]:
-                sample_id[sample] = number
-                changed[0] = 1
+            sample_key[sample] = bits
+            changed[0] = 1
         else:
-            ti.atomic_min(sample_id[sample], number)
-    return found
+            ti.atomic_max(sample_key[sample], bits)
+    elif ti.static(mode == PLAIN):
+        if number < sample_id[sample]:
+            sample_id[sample] = number
+            changed[0] = 1
+    else:
+        ti.atomic_min(sample_id[sample], number)
 
 
 @ti.func
@@ -347,16 +361,17 @@ def draw_mesh(
                     if wa >= 0.0 and wb >= 0.0 and wc >= 0.0:
                         key = wa * a[2] + wb * b[2] + wc * c[2]
                         place = sample_first + i * rows + k
-                        mark(
-                            mode,
-                            place,
-                            key,
-                            -1 - face,
-                            second,
-                            sample_key_out,
-                            sample_id_out,
-                            changed_out,
-                        )
+                        if wins(mode, place, key, -1 - face, second, sample_key_out):
+                            mark(
+                                mode,
+                                place,
+                                key,
+                                -1 - face,
+                                second,
+                                sample_key_out,
+                                sample_id_out,
+                                changed_out,
+                            )
 
 
 @ti.kernel
@@ -411,7 +426,7 @@ def draw_hairs(
     # layout
     mode: ti.template(),
     hair_count: ti.i32,
-    hair_step: ti.i32,
+    hair_share: ti.i32,
     point_count: ti.i32,
     point_first: ti.i32,
     samples: ti.i32,
@@ -438,7 +453,7 @@ def draw_hairs(
     Args:
         mode: How samples are stored, see `mark`.
         hair_count: Drawn hairs.
-        hair_step: 1 for all hairs, 4 for every fourth, 3 for the other three of four.
+        hair_share: Which of them this launch draws: ALL, EIGHTH, EVEN or ODD.
         point_count: Points of each.
         point_first: Row of the first point.
         samples: Samples across a pixel.
@@ -453,19 +468,23 @@ def draw_hairs(
         changed_out: Row 0 becomes 1 where plain stores changed anything.
         shown_out: 1 where the segment that begins here is seen, written in pass two.
     """
-    fourth = (hair_count + 3) // 4
+    eighth = (hair_count + 7) // 8
     drawn = hair_count
-    if hair_step == 4:
-        drawn = fourth
-    elif hair_step == 3:
-        drawn = hair_count - fourth
+    if hair_share == EIGHTH:
+        drawn = eighth
+    elif hair_share == EVEN:
+        drawn = (hair_count + 1) // 2 - eighth
+    elif hair_share == ODD:
+        drawn = hair_count // 2
     for n in range(drawn * (point_count - 1)):
         h = n // (point_count - 1)
         j = n - h * (point_count - 1)
-        if hair_step == 4:
-            h *= 4
-        elif hair_step == 3:
-            h = h // 3 * 4 + h % 3 + 1
+        if hair_share == EIGHTH:
+            h *= 8
+        elif hair_share == EVEN:
+            h = h // 3 * 8 + h % 3 * 2 + 2
+        elif hair_share == ODD:
+            h = h * 2 + 1
         at = point_first + h * point_count + j
         seen = 0
         a, b = screen[at], screen[at + 1]
@@ -511,7 +530,13 @@ def draw_hairs(
             stride_u = 1 if steep else rows
             stride_v = rows if steep else 1
             dk, dw = (kb - ka) * per_span, (wb - wa) * slant * per_span
-            for i in range(i0, i1):
+            # Columns between the ends, where no sample is moved past one.
+            j0 = ti.min(ti.max(ti.cast(ti.ceil(ua + shift - 0.5), ti.i32), i0), i1)
+            j1 = ti.min(ti.max(ti.cast(ti.floor(ub - shift - 0.5), ti.i32) + 1, j0), i1)
+            for e in range(i0, i1 - (j1 - j0)):
+                i = e
+                if e >= j0:
+                    i = e + (j1 - j0)
                 # Samples as `place_of` has them; its rule is the same with across and down
                 # exchanged.
                 lift = 0.5 + shift * (2 * (i & 1) - 1)
@@ -532,17 +557,46 @@ def draw_hairs(
                     if u >= ua - cap and u < ub + cap and off >= -half and off < half:
                         sample = i * stride_u + k * stride_v
                         key = ka + dk * held
-                        hit = mark(
-                            mode,
-                            sample,
-                            key,
-                            at,
-                            second,
-                            sample_key_out,
-                            sample_id_out,
-                            changed_out,
-                        )
-                        seen = ti.max(seen, hit)
+                        if wins(mode, sample, key, at, second, sample_key_out):
+                            seen = 1
+                            mark(
+                                mode,
+                                sample,
+                                key,
+                                at,
+                                second,
+                                sample_key_out,
+                                sample_id_out,
+                                changed_out,
+                            )
+            for i in range(j0, j1):
+                lift = 0.5 + shift * (2 * (i & 1) - 1)
+                along = i + 0.5 - ua
+                middle = va + slope * along - lift
+                k0 = ti.max(ti.cast(ti.ceil(middle - room), ti.i32), 0)
+                k1 = ti.min(ti.cast(ti.ceil(middle + room), ti.i32), v_end)
+                half_here = wa * slant + dw * along
+                sample = i * stride_u + k0 * stride_v
+                for k in range(k0, k1):
+                    moved = shift * (2 * (k & 1) - 1)
+                    key = ka + dk * (along + moved)
+                    # Most samples show something nearer: asked first, that costs least.
+                    if wins(mode, sample, key, at, second, sample_key_out):
+                        off = k - middle - slope * moved
+                        half = half_here + dw * moved
+                        if off >= -half and off < half:
+                            seen = 1
+                            mark(
+                                mode,
+                                sample,
+                                key,
+                                at,
+                                second,
+                                sample_key_out,
+                                sample_id_out,
+                                changed_out,
+                            )
+                    sample += stride_v
         if ti.static(mode != PACKED):
             if second == 1:
                 shown_out[at] = seen

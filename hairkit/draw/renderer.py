@@ -21,7 +21,11 @@ from hairkit.draw.numbers import (
     view_numbers,
 )
 from hairkit.draw.raster import (
+    ALL,
     ATOMIC,
+    EIGHTH,
+    EVEN,
+    ODD,
     PACKED,
     PLAIN,
     TILE,
@@ -405,10 +409,10 @@ class Renderer:
             )
         mode, packed = self._mode, self._mode == PACKED
         key = fields.sample_best if packed else fields.sample_key
-        # Every fourth hair hides most of what the others would draw, and all of them what pass two
-        # would.
-        for second, step in ((0, 4), (0, 3)) if packed else ((0, 4), (0, 3), (1, 1)):
-            for index in meshes if step != 3 else ():
+        # Some hairs hide most of what the others would draw, and all of them what pass two would.
+        shares = [(0, EIGHTH), (0, EVEN), (0, ODD)]
+        for second, share in shares if packed else [*shares, (1, ALL)]:
+            for index in meshes if share in (ALL, EIGHTH) else ():
                 self._settle(
                     mode,
                     draw_mesh,
@@ -429,7 +433,7 @@ class Renderer:
                     mode,
                     draw_hairs,
                     slot.hair_count,
-                    step,
+                    share,
                     slot.point_count,
                     slot.point_first,
                     samples,
@@ -443,7 +447,7 @@ class Renderer:
                     fields.sample_id,
                     extra=(fields.shown,),
                 )
-            if step == 4 or (second == 0 and not packed):
+            if second == 0 and not (packed and share == ODD):
                 farthest(mode, columns, rows, key, fields.tile_key)
         if packed:
             unpack(columns * rows, key, fields.sample_id, fields.shown)
