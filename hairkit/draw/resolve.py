@@ -24,6 +24,10 @@ from hairkit.draw.shade import (
     vec,
 )
 
+BAND = 16
+"""Pixels across a band of the picture. Samples lie column by column and pixels row by row: a band
+taken row by row finds both in the caches."""
+
 
 @ti.func
 def soft_clip(c):
@@ -36,13 +40,11 @@ def soft_clip(c):
 def encode(c):
     """Return linear light as sRGB."""
     a = ti.min(ti.max(c, 0.0), 1.0)
-    # The power 1 / 2.4 out of square roots, fitted: within 0.00004 of the curve, a hundredth of a
+    # The power 1 / 2.4 out of a square root, fitted: within 0.00014 of the curve, a thirtieth of a
     # step of eight bits.
     half = ti.sqrt(a)
-    quarter = ti.sqrt(half)
-    eighth = ti.sqrt(quarter)
-    curve = 0.65394922 * half + 0.68879972 * quarter - 0.31854839 * eighth
-    curve -= 0.02018264 * a + 0.00404948
+    curve = -0.04347772 + half * (1.44544671 + half * (4.07024504 - half * 0.28616202))
+    curve /= 1.0 + 4.18675479 * half
     return ti.select(a < 0.0031308, 12.92 * a, curve)
 
 
@@ -91,9 +93,12 @@ def resolve(
         sample_id: Number of what each sample shows.
         pixel_out: sRGB and alpha, a byte each, red lowest.
     """
-    for pixel in range(width * height):
-        x = pixel // height
-        y = pixel - x * height
+    for n in range((width + BAND - 1) // BAND * BAND * height):
+        band = n // (BAND * height)
+        y = (n - band * BAND * height) // BAND
+        x = band * BAND + n % BAND
+        if x >= width:
+            continue
         total = ti.Vector([0.0, 0.0, 0.0])
         covered = 0.0
         shift = view[SAMPLE_SHIFT]
@@ -113,13 +118,15 @@ def resolve(
                 at = place_of(sx, sy, shift) / samples
                 px, py = at[0] - a[0], at[1] - a[1]
                 ex, ey = b[0] - a[0], b[1] - a[1]
-                length = ti.sqrt(ti.max(ex * ex + ey * ey, 1e-9))
-                f = ti.min(ti.max((px * ex + py * ey) / (length * length), 0.0), 1.0)
-                # A ribbon that is pixels wide is seen to be round.
+                per = 1.0 / ti.max(ex * ex + ey * ey, 1e-9)
+                f = ti.min(ti.max((px * ex + py * ey) * per, 0.0), 1.0)
                 half = a[3] + (b[3] - a[3]) * f
-                off = (px * ey - py * ex) / (length * half)
-                edge = ti.sqrt(ti.max(1.0 - off * off, 0.0))
-                rounding = 1.0 - ti.min(ti.max(half - 0.6, 0.0), 1.0) * 0.55 * (1.0 - edge)
+                rounding = 1.0
+                if half > 0.6:
+                    # A ribbon that is pixels wide is seen to be round.
+                    off = (px * ey - py * ex) * ti.sqrt(per) / half
+                    edge = ti.sqrt(ti.max(1.0 - off * off, 0.0))
+                    rounding -= ti.min(half - 0.6, 1.0) * 0.55 * (1.0 - edge)
                 total += soft_clip((color[number] * (1.0 - f) + color[number + 1] * f) * rounding)
                 covered += 1.0
             elif number == skin_number:
@@ -189,7 +196,9 @@ def resolve(
             total /= count
         # Less than a step of noise, the same in every picture, hides the steps of a smooth
         # background.
-        noise = ti.cast(scramble(ti.cast(pixel, ti.u32)) & ti.u32(255), ti.f32) / 255.0 - 0.5
+        noise = (
+            ti.cast(scramble(ti.cast(x * height + y, ti.u32)) & ti.u32(255), ti.f32) / 255.0 - 0.5
+        )
         code = ti.cast(
             ti.min(ti.max(encode(total) * 255.0 + 0.5 + 0.7 * noise, 0.0), 255.0), ti.u32
         )
