@@ -13,7 +13,7 @@ from typing import Any
 
 import taichi
 
-from hairkit.backend.launch import bind
+from hairkit.backend.launch import Launcher, bind
 from hairkit.backend.probe import BACKENDS, Probe, choose_backend, probe_backend, probe_backends
 from hairkit.backend.session import Session, current_session, open_session
 
@@ -22,6 +22,7 @@ ti: Any = taichi
 
 __all__ = [
     "BACKENDS",
+    "Launcher",
     "Probe",
     "Session",
     "bind",

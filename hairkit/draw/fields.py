@@ -6,7 +6,8 @@ two and starts large enough for a usual head and picture.
 
 from typing import Any
 
-from hairkit.backend import ti
+from hairkit.backend import Launcher, ti
+from hairkit.draw.tables import Tables
 
 _KINDS: dict[str, tuple[int, int]] = {
     # name: (components, rows at first)
@@ -48,6 +49,8 @@ class Fields:
     def __init__(self) -> None:
         """Start with nothing allocated."""
         self._rows: dict[str, int] = {}
+        self.launch = Launcher()
+        self.tables = Tables()
 
     def ensure(self, name: str, rows: int) -> Any:
         """Return a field of at least so many rows; growing it loses what it held.

@@ -21,17 +21,12 @@ from hairkit.draw.numbers import (
     view_numbers,
 )
 from hairkit.draw.raster import (
-    ALL,
     ATOMIC,
-    EIGHTH,
-    EVEN,
-    ODD,
     PACKED,
     PLAIN,
     TILE,
     clear,
     clear_keys,
-    draw_hairs,
     draw_mesh,
     farthest,
     pose_mesh,
@@ -39,6 +34,7 @@ from hairkit.draw.raster import (
     unpack,
 )
 from hairkit.draw.resolve import copy_pixels, resolve
+from hairkit.draw.ribbons import ALL, EIGHTH, EVEN, ODD, draw_hairs
 from hairkit.draw.shade import deposit, project, shade, sweep
 from hairkit.errors import HairkitError
 
@@ -46,6 +42,8 @@ Background = Literal["studio", "transparent"]
 
 _PLAIN_ROWS = 2**15
 """Points that one launch may count where a thread may use an atomic once."""
+_GPU_FACE_PARTS = 32
+"""Threads of a GPU for each mesh face: one alone would walk over all that a near face covers."""
 _GRID_CELLS = ((2, 96), (8, 64), (24, 48))
 """Up to so many heads, so many cells along each axis of a head's light grid; 32 beyond."""
 
@@ -67,6 +65,7 @@ class Renderer:
         self._layout = Layout(self._fields)
         self._fields.ensure("changed", 2)
         self._mode = self._find_mode()
+        self._face_parts = _GPU_FACE_PARTS if world.session.gpu else 1
         self._drawn = 0
         self._stages: dict[str, float] | None = None
         self._begun = 0.0
@@ -134,7 +133,8 @@ class Renderer:
         fields.picture(width * height)
         tiles = -(-width * samples // TILE) * -(-height * samples // TILE)
         fields.ensure("tile_key", tiles)
-        clear(
+        fields.launch(
+            clear,
             pixels + cells * cells,
             len(slots),
             len(slots) * grid,
@@ -151,21 +151,25 @@ class Renderer:
         look = np.zeros((max(len(slots), 1), s.LOOK_NUMBERS), np.float32)
         for index, slot in enumerate(slots):
             look[index] = look_numbers(slot)
+        fields.tables.send(
+            fields.launch, view, look, numbers, [self._whole_numbers(slot) for slot in slots]
+        )
         self._present()
         self._stage("")
         for index, slot in enumerate(slots):
-            self._expand(index, slot, numbers[index])
+            self._expand(index, slot)
             self._stage("expand")
-            self._light(index, slot, numbers[index], view, look, cells, pixels)
+            self._light(index, slot, cells, pixels)
             self._stage("light")
-        shown = self._draw(numbers, view, look, cells, (width, height, samples))
-        resolve(
+        shown = self._draw(float(view[s.SAMPLE_SHIFT]), cells, (width, height, samples))
+        fields.launch(
+            resolve,
             width,
             height,
             samples,
             cells,
-            view,
-            look,
+            fields.tables.view,
+            fields.tables.look,
             fields.mesh_rest,
             fields.mesh_face,
             fields.mesh_world,
@@ -249,8 +253,16 @@ class Renderer:
         origin = np.asarray(hair.origin, dtype=np.float64)
         view = np.zeros(s.VIEW_NUMBERS, np.float32)
         view[s.LIGHT_AXES : s.LIGHT_AXES + 9] = np.eye(3).reshape(-1)
+        slots = self._layout.slots
+        self._fields.tables.send(
+            self._fields.launch,
+            view,
+            np.zeros((len(slots), s.LOOK_NUMBERS), np.float32),
+            [hair_numbers(each, origin, view) for each in slots],
+            [self._whole_numbers(each) for each in slots],
+        )
         self._present()
-        self._expand(index, slot, hair_numbers(slot, origin, view))
+        self._expand(index, slot)
         rows = self._fields.point.to_numpy()[slot.point_first : slot.point_first + slot.row_count]
         return rows.reshape(slot.hair_count, slot.point_count, 3).astype(np.float64) + origin
 
@@ -258,17 +270,25 @@ class Renderer:
         """Let the world bring guide points up to date."""
         self._world.present()
 
-    def _expand(self, index: int, slot: Slot, numbers: NDArray[np.float32]) -> None:
+    def _whole_numbers(self, slot: Slot) -> NDArray[np.int32]:
+        """Return the whole numbers that one hair's launches take, as `expand` lays them out."""
+        first = int(slot.hair.strand_first)
+        return np.array(
+            [*slot.grids, first, slot.own_first, slot.hair_first, slot.kept, slot.full], np.int32
+        )
+
+    def _expand(self, index: int, slot: Slot) -> None:
         """Make one hair's drawn points."""
         fields, arena = self._fields, self._world.arena
         fields.ensure("guide_side", arena.guide_point.shape[0])
         first = int(slot.hair.strand_first)
-        carry_frames(
+        fields.launch(
+            carry_frames,
             first,
             slot.strand_count,
             slot.own_first,
             index,
-            numbers,
+            fields.tables.hair[index],
             arena.guide_start,
             arena.guide_count,
             fields.strand_frame,
@@ -276,15 +296,13 @@ class Renderer:
             fields.guide_side,
             fields.box,
         )
-        whole = np.array(
-            [*slot.grids, first, slot.own_first, slot.hair_first, slot.kept, slot.full], np.int32
-        )
-        expand(
+        fields.launch(
+            expand,
             slot.hair_count,
             slot.point_count,
             slot.point_first,
-            numbers,
-            whole,
+            fields.tables.hair[index],
+            fields.tables.whole[index],
             arena.guide_start,
             arena.guide_count,
             fields.strand_frame,
@@ -301,24 +319,23 @@ class Renderer:
         self,
         index: int,
         slot: Slot,
-        numbers: NDArray[np.float32],
-        view: NDArray[np.float32],
-        look: NDArray[np.float32],
         cells: int,
         key_first: int,
     ) -> None:
         """Fill one head's light grid and put its hairs on the screen."""
         fields, first = self._fields, index * cells**3
+        tables = fields.tables
         if index > 0:
-            clear_keys(key_first, cells * cells, fields.sample_key)
-        pose_mesh(
+            fields.launch(clear_keys, key_first, cells * cells, fields.sample_key)
+        fields.launch(
+            pose_mesh,
             slot.vertex_first,
             slot.vertex_count,
             index,
             cells,
             1,
-            numbers,
-            view,
+            tables.hair[index],
+            tables.view,
             fields.mesh_rest,
             fields.box,
             fields.mesh_world,
@@ -333,6 +350,7 @@ class Renderer:
             cells,
             cells,
             0,
+            self._face_parts,
             0.0,
             fields.mesh_face,
             fields.mesh_screen,
@@ -342,51 +360,47 @@ class Renderer:
         # A thread of a driver without atomics in loops can count one point only.
         part = _PLAIN_ROWS if self._mode == PLAIN else slot.row_count
         for skip in range(0, slot.row_count, part):
-            deposit(
+            fields.launch(
+                deposit,
                 slot.point_first,
                 skip,
                 min(part, slot.row_count - skip),
                 index,
                 first,
                 cells,
-                view,
+                tables.view,
                 fields.point,
                 fields.box,
                 fields.density,
             )
         for axis in range(3):
-            sweep(
+            fields.launch(
+                sweep,
                 axis,
                 index,
                 first,
                 cells,
                 key_first,
-                look,
+                tables.look,
                 fields.box,
                 fields.density,
                 fields.sample_key,
                 fields.light,
             )
-        project(
+        fields.launch(
+            project,
             slot.hair_count,
             slot.point_count,
             slot.point_first,
             index,
-            view,
-            look,
+            tables.view,
+            tables.look,
             fields.point,
             fields.screen,
             fields.shown,
         )
 
-    def _draw(
-        self,
-        numbers: list[NDArray[np.float32]],
-        view: NDArray[np.float32],
-        look: NDArray[np.float32],
-        cells: int,
-        size: tuple[int, int, int],
-    ) -> int:
+    def _draw(self, shift: float, cells: int, size: tuple[int, int, int]) -> int:
         """Rasterise every head and hair; return how many hairs."""
         fields, slots = self._fields, self._layout.slots
         width, height, samples = size
@@ -394,14 +408,15 @@ class Renderer:
         meshes = distinct_meshes(slots)
         for index in meshes:
             slot = slots[index]
-            pose_mesh(
+            fields.launch(
+                pose_mesh,
                 slot.vertex_first,
                 slot.vertex_count,
                 index,
                 cells,
                 0,
-                numbers[index],
-                view,
+                fields.tables.hair[index],
+                fields.tables.view,
                 fields.mesh_rest,
                 fields.box,
                 fields.mesh_world,
@@ -409,10 +424,15 @@ class Renderer:
             )
         mode, packed = self._mode, self._mode == PACKED
         key = fields.sample_best if packed else fields.sample_key
-        # Some hairs hide most of what the others would draw, and all of them what pass two would.
+        # Some hairs hide most of what the others would draw, and all of them what pass two would. A
+        # GPU, which waits for memory, is done sooner with all at once.
         shares = [(0, EIGHTH), (0, EVEN), (0, ODD)]
-        for second, share in shares if packed else [*shares, (1, ALL)]:
-            for index in meshes if share in (ALL, EIGHTH) else ():
+        if self._world.session.gpu and mode != PLAIN:
+            shares = [(0, ALL)]
+        if not packed:
+            shares.append((1, ALL))
+        for number, (second, share) in enumerate(shares):
+            for index in meshes if number == 0 or second == 1 else ():
                 self._settle(
                     mode,
                     draw_mesh,
@@ -422,7 +442,8 @@ class Renderer:
                     columns,
                     rows,
                     second,
-                    float(view[s.SAMPLE_SHIFT]),
+                    self._face_parts,
+                    shift,
                     fields.mesh_face,
                     fields.mesh_screen,
                     key,
@@ -440,20 +461,20 @@ class Renderer:
                     columns,
                     rows,
                     second,
-                    float(view[s.SAMPLE_SHIFT]),
+                    shift,
                     fields.screen,
                     fields.tile_key,
                     key,
                     fields.sample_id,
                     extra=(fields.shown,),
                 )
-            if second == 0 and not (packed and share == ODD):
-                farthest(mode, columns, rows, key, fields.tile_key)
+            if number + 1 < len(shares):
+                fields.launch(farthest, mode, columns, rows, key, fields.tile_key)
         if packed:
-            unpack(columns * rows, key, fields.sample_id, fields.shown)
+            fields.launch(unpack, columns * rows, key, fields.sample_id, fields.shown)
         self._stage("rasterise")
         for index, slot in enumerate(slots):
-            self._shade(index, slot, view, look, cells)
+            self._shade(index, slot, cells)
         self._stage("shade")
         return sum(slot.hair_count for slot in slots)
 
@@ -463,7 +484,7 @@ class Renderer:
         while True:
             if mode == PLAIN:
                 changed[0] = 0
-            kernel(mode, *arguments, changed, *extra)
+            self._fields.launch(kernel, mode, *arguments, changed, *extra)
             if mode != PLAIN or changed[0] == 0:
                 return
 
@@ -478,17 +499,11 @@ class Renderer:
         try_atomics(5, changed)
         return PLAIN if changed[1] != 5 else ATOMIC
 
-    def _shade(
-        self,
-        index: int,
-        slot: Slot,
-        view: NDArray[np.float32],
-        look: NDArray[np.float32],
-        cells: int,
-    ) -> None:
+    def _shade(self, index: int, slot: Slot, cells: int) -> None:
         """Light what is seen of one head's hairs."""
         fields = self._fields
-        shade(
+        fields.launch(
+            shade,
             slot.hair_count,
             slot.point_count,
             slot.point_first,
@@ -498,8 +513,8 @@ class Renderer:
             index,
             index * cells**3,
             cells,
-            view,
-            look,
+            fields.tables.view,
+            fields.tables.look,
             fields.hair_trait,
             fields.point,
             fields.box,
