@@ -6,11 +6,15 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
 from hairkit.bench import device_name, versions
+from hairkit.errors import BackendError
 
+SIZE = {"width": 1280, "height": 720}
 SETTLE = 20
 """Steps before the first picture, so that hair lies as it does in motion."""
 
@@ -53,6 +57,10 @@ class DrawResult:
     ms: float
     ms_spread: float
     stages: dict[str, float]
+    lines_ms: float | None
+    """What GGUI's own lines take on the same hairs: expanded before, one flat colour; None where
+    no window can open."""
+
     repeats: int
     threads: int
     device: str
@@ -82,7 +90,8 @@ def time_pictures(
 
     head = Head.load(assets_dir() / "head.glb")
     world = World(backend)
-    options: dict[str, Any] = {"width": 1280, "height": 720, "thin": False}
+    lines = _can_open_window()
+    options: dict[str, Any] = {**SIZE, "thin": False}
     results = []
     for number, case in enumerate(CASES):
         progress("draw", number, len(CASES))
@@ -100,6 +109,7 @@ def time_pictures(
             world.render(camera, **options)
             timed.append(1e3 * (time.perf_counter() - begun))
             stages.append(world.drawing().stages(camera, **options))
+        points = world.drawing().hair_points(hair) if lines else None
         results.append(
             DrawResult(
                 case=case.name,
@@ -111,6 +121,7 @@ def time_pictures(
                 stages={
                     name: statistics.median(each[name] for each in stages) for name in stages[0]
                 },
+                lines_ms=None if points is None else _time_lines(points, camera, repeats),
                 repeats=repeats,
                 threads=world.session.threads,
                 device=device_name(world.session.name),
@@ -122,13 +133,41 @@ def time_pictures(
     return results
 
 
+def _can_open_window() -> bool:
+    """Return whether GGUI can draw here, if only into a hidden window."""
+    from hairkit.backend.probe import require_window
+
+    try:
+        require_window(hidden=True)
+    except BackendError:
+        return False
+    return True
+
+
+def _time_lines(points: NDArray[np.float64], camera: Any, repeats: int) -> float:
+    """Return what GGUI takes to draw hairs as lines, the copy to the host included [ms]."""
+    from hairkit.view.lines import LineScene
+
+    scene = LineScene(points, camera, **SIZE)
+    timed = []
+    try:
+        scene.image()
+        for _ in range(repeats):
+            begun = time.perf_counter()
+            scene.image()
+            timed.append(1e3 * (time.perf_counter() - begun))
+    finally:
+        scene.close()
+    return statistics.median(timed)
+
+
 def print_pictures(out: Console, results: list[DrawResult]) -> None:
     """Print what pictures took, stage by stage."""
     table = Table(box=None, pad_edge=False)
     for column in ("picture of 1280 x 720", "backend"):
         table.add_column(column, no_wrap=True)
     stages = list(results[0].stages)
-    for column in ("hairs", "points", "ms", "spread", *stages):
+    for column in ("hairs", "points", "ms", "spread", *stages, "GGUI lines"):
         table.add_column(column, justify="right", no_wrap=True)
     for result in results:
         table.add_row(
@@ -138,7 +177,8 @@ def print_pictures(out: Console, results: list[DrawResult]) -> None:
             str(result.points),
             f"{result.ms:.1f}",
             f"{result.ms_spread:.1f}",
-            *(f"{result.stages[name]:.1f}" for name in stages),
+            *(f"{result.stages[name]:.2f}" for name in stages),
+            "no window" if result.lines_ms is None else f"{result.lines_ms:.1f}",
         )
     out.print(table)
     out.print(

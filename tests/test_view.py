@@ -487,3 +487,13 @@ def test_escape_ends_the_loop_and_empties_the_world(played: SimpleNamespace):
     """Run the loop by a clock of the test's, and press Escape in its third frame."""
     assert played.facts["frames run"] == 3
     assert played.facts["left"] == 0
+
+
+@pytest.mark.render
+def test_lines_of_ggui_show_the_same_hairs(played: SimpleNamespace):
+    """Draw one level hair with GGUI's lines: lit from end to end where our camera sees it."""
+    lit = np.argwhere(played.shots["lines"].sum(axis=2) > 100)
+    scale = played.facts["pixels a metre"]
+    assert np.abs(lit[:, 0] - (HEIGHT / 2 - 0.1 * scale)).max() <= 1.5
+    assert abs(lit[:, 1].min() - (WIDTH / 2 - 0.1 * scale)) <= 1.5
+    assert abs(lit[:, 1].max() - (WIDTH / 2 + 0.05 * scale)) <= 1.5

@@ -5,6 +5,7 @@ Writes facts.json, shots.npz and what the window keeps into the current folder.
 
 import contextlib
 import json
+import math
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ import hairkit as hk
 from hairkit.errors import StyleError
 from hairkit.view.controls import Controls, Hands
 from hairkit.view.desk import Desk
+from hairkit.view.lines import LineScene
 from hairkit.view.loop import View, run
 from hairkit.view.stage import Stage
 
@@ -198,6 +200,12 @@ run(view, desk, clock=clock)
 facts["frames run"] = desk.count - frames
 facts["left"] = len(stage.world.hairs)
 facts["written"] = [path.name for path in view.written]
+
+camera = hk.Camera(position=(0.0, 0.0, 1.0), target=(0.0, 0.0, 0.0))
+lines = LineScene(np.array([[(-0.1, 0.1, 0.0), (0.05, 0.1, 0.0)]]), camera, WIDTH, HEIGHT)
+shots["lines"] = lines.image()
+lines.close()
+facts["pixels a metre"] = 0.5 * HEIGHT / math.tan(0.5 * camera.fov)
 np.savez("shots.npz", **shots)
 Path("facts.json").write_text(json.dumps(facts))
 print("DONE")
