@@ -24,6 +24,26 @@ class FileError(HairkitError):
     """A file cannot be read or written, or its format is not known."""
 
 
+class RigError(HairkitError):
+    """A hair mesh cannot be rigged, or must not be; nothing was changed.
+
+    ``reason`` is the message. ``kind`` names the sort of failure: ``no vertices``, ``not finite``,
+    ``above root``, ``bad option``, ``unsupported``, ``not permitted``, ``unreadable``,
+    ``no such mesh``, ``already skinned``, ``out of memory``, ``lost skin``.
+    """
+
+    def __init__(self, kind: str, reason: str) -> None:
+        """Keep both.
+
+        Args:
+            kind: One of those above.
+            reason: What is wrong, and what was expected.
+        """
+        super().__init__(reason)
+        self.kind = kind
+        self.reason = reason
+
+
 class BackendError(HairkitError):
     """A backend that was asked for does not work on this machine."""
 
