@@ -12,12 +12,19 @@ if TYPE_CHECKING:
     from hairkit import motions as motions
     from hairkit.draw.camera import Camera as Camera
     from hairkit.errors import HairkitError as HairkitError
+    from hairkit.errors import RigError as RigError
     from hairkit.groom import Groom as Groom
     from hairkit.groom import grow as grow
     from hairkit.head import Head as Head
     from hairkit.io.strands import Strands as Strands
     from hairkit.io.strands import load_strands as load_strands
     from hairkit.io.strands import save_strands as save_strands
+    from hairkit.rigging import Plan as Plan
+    from hairkit.rigging import RiggedHair as RiggedHair
+    from hairkit.rigging import may_edit as may_edit
+    from hairkit.rigging import plan as plan
+    from hairkit.rigging import rig as rig
+    from hairkit.rigging import supported as supported
     from hairkit.sim.world import World as World
     from hairkit.style import Style as Style
     from hairkit.style import Tie as Tie
@@ -32,6 +39,9 @@ _HOME = {
     "Groom": "hairkit.groom",
     "HairkitError": "hairkit.errors",
     "Head": "hairkit.head",
+    "Plan": "hairkit.rigging",
+    "RigError": "hairkit.errors",
+    "RiggedHair": "hairkit.rigging",
     "Strands": "hairkit.io.strands",
     "Style": "hairkit.style",
     "Tie": "hairkit.style",
@@ -39,9 +49,13 @@ _HOME = {
     "grow": "hairkit.groom",
     "load_strands": "hairkit.io.strands",
     "load_style": "hairkit.style",
+    "may_edit": "hairkit.rigging",
     "melanin_color": "hairkit.style",
+    "plan": "hairkit.rigging",
+    "rig": "hairkit.rigging",
     "save_strands": "hairkit.io.strands",
     "style_names": "hairkit.style",
+    "supported": "hairkit.rigging",
 }
 _MODULES = ("errors", "motions", "paths", "shapes")
 

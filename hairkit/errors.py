@@ -27,21 +27,24 @@ class FileError(HairkitError):
 class RigError(HairkitError):
     """A hair mesh cannot be rigged, or must not be; nothing was changed.
 
-    ``reason`` is the message. ``kind`` names the sort of failure: ``no vertices``, ``not finite``,
-    ``above root``, ``bad option``, ``unsupported``, ``not permitted``, ``unreadable``,
-    ``no such mesh``, ``already skinned``, ``out of memory``, ``lost skin``.
+    ``reason`` says what is wrong and what was expected; the message has the file's name before it,
+    where there is a file. ``kind`` names the sort of failure: ``no vertices``, ``not finite``,
+    ``above root``, ``bad option``, ``no such mesh``, ``already skinned``, ``unsupported``,
+    ``not permitted``, ``unreadable``, ``out of memory``, ``lost skin``.
     """
 
-    def __init__(self, kind: str, reason: str) -> None:
-        """Keep both.
+    def __init__(self, kind: str, reason: str, where: str = "") -> None:
+        """Keep all three.
 
         Args:
             kind: One of those above.
-            reason: What is wrong, and what was expected.
+            reason: What is wrong.
+            where: The file, where there is one.
         """
-        super().__init__(reason)
+        super().__init__(f"{where}: {reason}" if where else reason)
         self.kind = kind
         self.reason = reason
+        self.where = where
 
 
 class BackendError(HairkitError):

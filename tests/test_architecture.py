@@ -22,6 +22,7 @@ ALLOWED: dict[str, set[str]] = {
     "head": {"errors", "paths", "shapes", "landmarks"},
     "groom": {"errors", "paths", "style", "head", "shapes"},
     "io": {"errors", "paths", "style", "head", "groom"},
+    "rigging": {"errors", "paths", "io"},
     "backend": {"errors", "paths"},
     "sim": {
         "errors",

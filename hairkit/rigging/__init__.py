@@ -1,5 +1,17 @@
 """A skeleton for a hair mesh that has none: plan it, rig the mesh, bake a file. NumPy only."""
 
+from hairkit.rigging.gates import Permission, may_edit, supported
 from hairkit.rigging.plan import Bone, Plan, Weights, plan
+from hairkit.rigging.rig import RiggedHair, rig
 
-__all__ = ["Bone", "Plan", "Weights", "plan"]
+__all__ = [
+    "Bone",
+    "Permission",
+    "Plan",
+    "RiggedHair",
+    "Weights",
+    "may_edit",
+    "plan",
+    "rig",
+    "supported",
+]
