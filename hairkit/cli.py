@@ -19,6 +19,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from hairkit.cli_rig import rig
 from hairkit.errors import FileError, HairkitError
 
 # Wide enough for every table: a narrow terminal may wrap a line, but no figure is cut off.
@@ -38,6 +39,7 @@ app = typer.Typer(
 )
 cache_app = typer.Typer(help="Files that hairkit keeps to start faster.")
 app.add_typer(cache_app, name="cache")
+app.command()(rig)
 
 # Spelled out, so that --help loads nothing; a test holds it to hairkit.motions.
 MOTIONS = "jump, nod, shake, spin, still, turn, turn_and_nod, walk"

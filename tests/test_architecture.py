@@ -58,6 +58,7 @@ TOP = {
     "bench_report",
     "catalog",
     "cli",
+    "cli_rig",
     "demo",
     "record",
     "view",

@@ -95,6 +95,7 @@ class Gltf:
         if not isinstance(version, str) or not version.startswith("2."):
             raise FileError(f"{label}: asset.version is {version!r}, expected glTF 2.0")
         document = cls(data, [], label)
+        document._check_shape()
         for index, buffer in enumerate(document.rows("buffers")):
             document.buffers.append(_buffer(label, index, buffer, binary, folder))
         document._embed_images(folder)
@@ -152,8 +153,6 @@ class Gltf:
     def children(self, node: dict[str, Any]) -> list[int]:
         """Return a node's children."""
         found = node.get("children", [])
-        if not isinstance(found, list):
-            self._fail("a node's children: expected a list")
         for child in found:
             self.row("nodes", child)
         return found
@@ -289,6 +288,43 @@ class Gltf:
         return row
 
     # ---- reading
+
+    def _check_shape(self) -> None:
+        """Make sure that lists are lists and objects objects, all that is taken for granted."""
+        self._check_members(self.json, "document", {"extensions": dict})
+        shapes: dict[str, dict[str, type]] = {
+            "nodes": {"extensions": dict, "children": list},
+            "meshes": {"primitives": list},
+            "skins": {"joints": list},
+            "scenes": {"nodes": list},
+            "animations": {"channels": list},
+            "accessors": {"sparse": dict, "type": str},
+            "bufferViews": {"extensions": dict},
+            "buffers": {},
+            "images": {},
+            "materials": {},
+        }
+        for name, members in shapes.items():
+            for index, row in enumerate(self.rows(name)):
+                self._check_members(row, f"{name}[{index}]", members)
+        for index, mesh in enumerate(self.rows("meshes")):
+            for number, primitive in enumerate(mesh.get("primitives", [])):
+                where = f"meshes[{index}].primitives[{number}]"
+                self._check_members(primitive, where, {"attributes": dict, "extensions": dict})
+        for index, animation in enumerate(self.rows("animations")):
+            for number, channel in enumerate(animation.get("channels", [])):
+                where = f"animations[{index}].channels[{number}]"
+                self._check_members(channel, where, {"target": dict})
+                self._check_members(channel.get("target", {}), where, {"extensions": dict})
+
+    def _check_members(self, row: Any, where: str, members: dict[str, type]) -> None:
+        """Make sure that a row is an object and that its members, where there, are of a type."""
+        if not isinstance(row, dict):
+            self._fail(f"{where}: expected an object")
+        for name, kind in members.items():
+            if name in row and not isinstance(row[name], kind):
+                words = {dict: "an object", list: "a list", str: "text"}
+                self._fail(f"{where}.{name}: expected {words[kind]}")
 
     def _embed_images(self, folder: Path | None) -> None:
         """Take images that lie beside the file into the JSON, so that the document stands alone."""

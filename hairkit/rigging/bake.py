@@ -20,7 +20,9 @@ from hairkit.errors import RigError
 from hairkit.io.gltf import INDEX_DATA, TRIANGLES, VERTEX_DATA, Gltf
 from hairkit.rigging.plan import Plan, Points
 
-KEPT_BELOW = "_skinned"
+STEPS = 2.0**22
+"""Steps of a weight of 1: the finest whose sums are exact in f32."""
+SKINNED = "_skinned"
 """What a mesh's new node adds to the old one's name."""
 
 
@@ -91,8 +93,8 @@ def bake(document: Gltf, hair: HairMesh, plan: Plan) -> tuple[Gltf, int]:
             "joints": list(range(first, first + len(plan.bones))),
         },
     )
-    new: dict[str, Any] = {"name": f"{old.get('name', 'Hair')}{KEPT_BELOW}"}
-    new |= {"mesh": mesh, "skin": skin}
+    name = str(old.get("name", "Hair")).removesuffix(SKINNED) + SKINNED
+    new: dict[str, Any] = {"name": name, "mesh": mesh, "skin": skin}
     if "weights" in old:
         new["weights"] = old.pop("weights")
     old.pop("mesh")
@@ -140,9 +142,8 @@ def exact_weights(plan: Plan) -> tuple[NDArray[Any], NDArray[np.float32]]:
     indices = np.zeros((count, 4), kind)
     weights = np.zeros((count, 4), np.float32)
     influences = plan.weights.indices.shape[1]
-    weights[:, :influences] = plan.weights.weights
-    # Shares that f32 cannot tell from nothing would be joints without weight.
-    weights[weights < 1e-6] = 0.0
+    # In whole steps that f32 adds without rounding; shares below one would be joints without weight.
+    weights[:, :influences] = np.round(plan.weights.weights * STEPS) / STEPS
     indices[:, :influences] = np.where(weights[:, :influences] > 0.0, plan.weights.indices, 0)
     weights[:, 0] = 1.0 - weights[:, 1:].sum(axis=1, dtype=np.float64)
     return indices, weights

@@ -59,7 +59,7 @@ def _names(document: Gltf, index: int) -> list[str]:
     node = document.row("nodes", index)
     mesh = document.row("meshes", node["mesh"])
     names = [str(node.get("name", "")), str(mesh.get("name", ""))]
-    for primitive in _primitives(document, mesh):
+    for primitive in mesh.get("primitives", []):
         if "material" in primitive:
             names.append(str(document.row("materials", primitive["material"]).get("name", "")))
     return names
@@ -86,15 +86,6 @@ def _few(labels: list[str]) -> str:
     return shown if len(labels) <= 12 else f"{shown} and {len(labels) - 12} more"
 
 
-def _primitives(document: Gltf, mesh: dict[str, Any]) -> list[dict[str, Any]]:
-    rows = mesh.get("primitives", [])
-    if not isinstance(rows, list) or not all(
-        isinstance(row, dict) and isinstance(row.get("attributes", {}), dict) for row in rows
-    ):
-        raise RigError("unreadable", "a mesh's primitives: expected a list of objects")
-    return rows
-
-
 def read_mesh(document: Gltf, index: int) -> HairMesh:
     """Return the mesh of a node.
 
@@ -114,7 +105,7 @@ def read_mesh(document: Gltf, index: int) -> HairMesh:
     faces: list[NDArray[np.int64]] = []
     spans: dict[int, tuple[int, int]] = {}
     total = 0
-    for primitive in _primitives(document, mesh):
+    for primitive in mesh.get("primitives", []):
         if "KHR_draco_mesh_compression" in primitive.get("extensions", {}):
             raise RigError(
                 "unreadable",
@@ -173,30 +164,60 @@ def _faces(document: Gltf, primitive: dict[str, Any], count: int) -> NDArray[np.
 def _holder(
     document: Gltf, index: int, node: dict[str, Any], mesh: dict[str, Any]
 ) -> tuple[int, Points, int]:
-    """Return the node that carries the mesh, how it lies there, and its joints.
+    """Return the node that carries the mesh, how it lies there, and how many joints it has.
 
-    A mesh with a skin is carried by the joint that moves most of it.
+    A mesh with a skin is carried by the nearest node above all joints that move it, and lies there
+    as the joint that moves most of it says.
     """
     if "skin" not in node:
         return index, np.eye(4), 0
+    label = f"skins[{node['skin']}]"
     skin = document.row("skins", node["skin"])
-    joints = skin.get("joints")
-    if not isinstance(joints, list) or not joints:
-        raise RigError("unreadable", f"skins[{node['skin']}]: expected joints")
-    weight = np.zeros(len(joints))
-    for primitive in _primitives(document, mesh):
+    joints = skin.get("joints", [])
+    if not joints:
+        raise RigError("unreadable", f"{label}: expected joints")
+    for joint in joints:
+        document.row("nodes", joint)
+    weight = _weight_of_joints(document, mesh, len(joints))
+    main = int(np.argmax(weight))
+    back = np.eye(4)
+    if "inverseBindMatrices" in skin:
+        matrices = document.accessor(skin["inverseBindMatrices"]).astype(np.float64)
+        if len(matrices) <= main or matrices.shape[1] != 16:
+            raise RigError("unreadable", f"{label}: too few inverse bind matrices")
+        back = matrices[main].reshape(4, 4).T
+    moving = [joint for joint, share in zip(joints, weight, strict=True) if share > 0.0]
+    above = _common_ancestor(document.parents(), moving or [joints[main]])
+    if above < 0:
+        return joints[main], back, len(joints)
+    there, held = document.world_matrices([above, joints[main]])
+    if abs(np.linalg.det(there[:3, :3])) < 1e-300:
+        return joints[main], back, len(joints)
+    return above, np.linalg.solve(there, held @ back), len(joints)
+
+
+def _weight_of_joints(document: Gltf, mesh: dict[str, Any], count: int) -> Points:
+    """Return how much of a mesh each joint of its skin moves, shape (count,)."""
+    weight = np.zeros(count)
+    for primitive in mesh.get("primitives", []):
         attributes = primitive.get("attributes", {})
         if {"JOINTS_0", "WEIGHTS_0"} <= set(attributes):
             which = document.accessor(attributes["JOINTS_0"]).astype(np.int64)
             share = document.accessor(attributes["WEIGHTS_0"]).astype(np.float64)
-            if which.shape == share.shape and which.max(initial=0) < len(joints):
-                weight += np.bincount(which.ravel(), share.ravel(), minlength=len(joints))
-    main = int(np.argmax(weight))
-    into = np.eye(4)
-    if "inverseBindMatrices" in skin:
-        matrices = document.accessor(skin["inverseBindMatrices"]).astype(np.float64)
-        if len(matrices) <= main or matrices.shape[1] != 16:
-            raise RigError("unreadable", f"skins[{node['skin']}]: too few inverse bind matrices")
-        into = matrices[main].reshape(4, 4).T
-    document.row("nodes", joints[main])
-    return int(joints[main]), into, len(joints)
+            if which.shape != share.shape or which.max(initial=0) >= count:
+                raise RigError("unreadable", f"a vertex has joint {which.max()} of {count}")
+            weight += np.bincount(which.ravel(), share.ravel(), minlength=count)
+    return weight
+
+
+def _common_ancestor(parents: list[int], nodes: list[int]) -> int:
+    """Return the lowest node that is above all of these or one of them, -1 for none."""
+    shared: list[int] = []
+    for node in nodes:
+        line = [node]
+        while parents[line[-1]] >= 0:
+            line.append(parents[line[-1]])
+        shared = [at for at in shared if at in line] if shared else line
+        if not shared:
+            return -1
+    return shared[0]
