@@ -1,11 +1,13 @@
 // Pose skinned meshes with three's loader and skinning: node pose.mjs < JOBS
 //
-// JOBS is a JSON list of {"file", "node", "poses"}. "node" is the node of the mesh to pose, by its name
-// in the file or its index; null takes the only skinned one. A pose is a list of [joint, [x, y, z, w]]:
-// a node, named the same ways, and the local rotation that it gets; [] is the pose that the file is in.
+// JOBS is a JSON list of {"file", "node", "poses"}. "node" is the node of the mesh to pose, by
+// its name in the file or its index; null takes the only skinned one. A pose is a list of pairs
+// of a node, named the same ways, and the local rotation [x, y, z, w] that it gets; [] is the
+// pose that the file is in.
 //
-// Prints a JSON list with one object for each job: "positions", of every vertex in world space, nested
-// as [primitive][pose][vertex][x, y, z], and "warnings", what three had to say about the file.
+// Prints a JSON list with one object for each job: "positions", of every vertex in world space,
+// nested as [primitive][pose][vertex][x, y, z], and "warnings", what three had to say about the
+// file.
 
 import { readFile } from "node:fs/promises";
 import { Texture, Vector3 } from "three";
@@ -72,7 +74,8 @@ function positionsNow(mesh) {
 async function posed({ file, node, poses }) {
   const gltf = await load(file);
   const { nodes } = gltf.parser.json;
-  const meshes = await skinnedMeshes(gltf, node === null ? onlySkinned(nodes) : indexOf(nodes, node));
+  const index = node === null ? onlySkinned(nodes) : indexOf(nodes, node);
+  const meshes = await skinnedMeshes(gltf, index);
   const positions = meshes.map(() => []);
   for (const pose of poses) {
     const before = [];
@@ -81,8 +84,8 @@ async function posed({ file, node, poses }) {
       before.push([joint, joint.quaternion.clone()]);
       joint.quaternion.fromArray(quaternion);
     }
-    // The skinning multiplies the joints' world matrices itself: no skeleton.update() is needed. The
-    // mesh's own bind matrix, "attached", follows its node in updateMatrixWorld.
+    // The skinning multiplies the joints' world matrices itself: no skeleton.update() is needed.
+    // The mesh's own bind matrix, "attached", follows its node in updateMatrixWorld.
     for (const scene of gltf.scenes) scene.updateMatrixWorld(true);
     meshes.forEach((mesh, i) => positions[i].push(positionsNow(mesh)));
     for (const [joint, quaternion] of before) joint.quaternion.copy(quaternion);
