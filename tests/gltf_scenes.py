@@ -40,20 +40,23 @@ def card_mesh(cards: int = 6, rows: int = 7) -> tuple[np.ndarray, np.ndarray]:
 
 
 def accessors(arrays: list[tuple[np.ndarray, str]]) -> tuple[dict[str, Any], bytes]:
-    """Return accessors, views and a buffer that hold arrays."""
+    """Return accessors, views and a buffer that hold arrays.
+
+    Args:
+        arrays: Numbers and their type, with a star for those that are not drawn but animate.
+    """
     data: dict[str, Any] = {"accessors": [], "bufferViews": []}
     binary = b""
     for values, kind in arrays:
         code = {"f": FLOAT, "u": UINT}[values.dtype.kind]
         view = {"buffer": 0, "byteOffset": len(binary), "byteLength": values.nbytes}
-        view["target"] = 34963 if kind == "SCALAR" and code == UINT else 34962
-        if kind == "SCALAR" and code == FLOAT:
-            del view["target"]
+        if not kind.endswith("*"):
+            view["target"] = 34963 if kind == "SCALAR" else 34962
         row: dict[str, Any] = {
             "bufferView": len(data["bufferViews"]),
             "componentType": code,
             "count": len(values),
-            "type": kind,
+            "type": kind.rstrip("*"),
         }
         if code == FLOAT:
             flat = values.reshape(len(values), -1)
@@ -80,9 +83,9 @@ def hair_scene(**hair_node: Any) -> tuple[dict[str, Any], bytes]:
             (corners, "VEC3"),
             (face_rows, "SCALAR"),
             (longer.astype(np.float32), "VEC3"),
-            (np.array([[0.0], [1.0]], np.float32), "SCALAR"),
-            (np.array([[0.0], [1.0]], np.float32), "SCALAR"),
-            (np.array([[0, 0, 0], [0, 1, 0]], np.float32), "VEC3"),
+            (np.array([[0.0], [1.0]], np.float32), "SCALAR*"),
+            (np.array([[0.0], [1.0]], np.float32), "SCALAR*"),
+            (np.array([[0, 0, 0], [0, 1, 0]], np.float32), "VEC3*"),
             (np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0]], np.float32), "VEC3"),
         ]
     )
@@ -134,6 +137,9 @@ def hair_scene(**hair_node: Any) -> tuple[dict[str, Any], bytes]:
             }
         ],
     }
+    if "matrix" in hair_node:
+        # What a matrix places cannot be moved by an animation.
+        del data["animations"][0]["channels"][1]
     return data, binary
 
 

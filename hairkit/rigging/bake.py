@@ -142,7 +142,7 @@ def exact_weights(plan: Plan) -> tuple[NDArray[Any], NDArray[np.float32]]:
     indices = np.zeros((count, 4), kind)
     weights = np.zeros((count, 4), np.float32)
     influences = plan.weights.indices.shape[1]
-    # In whole steps that f32 adds without rounding; shares below one would be joints without weight.
+    # In whole steps that f32 adds without rounding; less than one step is no weight at all.
     weights[:, :influences] = np.round(plan.weights.weights * STEPS) / STEPS
     indices[:, :influences] = np.where(weights[:, :influences] > 0.0, plan.weights.indices, 0)
     weights[:, 0] = 1.0 - weights[:, 1:].sum(axis=1, dtype=np.float64)

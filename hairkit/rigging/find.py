@@ -147,8 +147,11 @@ def _faces(document: Gltf, primitive: dict[str, Any], count: int) -> NDArray[np.
     """Return a primitive's triangles, none for points and lines."""
     order = np.arange(count, dtype=np.int64)
     if "indices" in primitive:
-        order = document.accessor(primitive["indices"])[:, 0].astype(np.int64)
-        if order.max(initial=0) >= count or order.min(initial=0) < 0:
+        rows = document.accessor(primitive["indices"])
+        if rows.dtype.kind != "u" or rows.shape[1] != 1:
+            raise RigError("unreadable", "a face's indices: expected whole numbers of type SCALAR")
+        order = rows[:, 0].astype(np.int64)
+        if order.max(initial=0) >= count:
             raise RigError("unreadable", f"a face has vertex {int(order.max())} of {count}")
     mode = primitive.get("mode", TRIANGLES)
     if mode == TRIANGLES:
