@@ -259,7 +259,10 @@ def _weights(
 
 def _lean(own: NDArray[np.int32], place: Points) -> tuple[Points, NDArray[np.int32]]:
     """Return how far places from 0 to 1 lean to the neighbour, and which neighbour that is."""
-    return LEAN * np.abs(np.clip(place, 0.0, 1.0) - 0.5), np.where(place < 0.5, own - 1, own + 1)
+    lean = LEAN * np.abs(np.clip(place, 0.0, 1.0) - 0.5)
+    # Rounding would put a middle a little aside, and a neighbour of no weight into a slot.
+    lean[lean <= SNAP] = 0.0
+    return lean, np.where(place < 0.5, own - 1, own + 1)
 
 
 def heaviest(bone: NDArray[np.int32], shares: Points, influences: int) -> Weights:
