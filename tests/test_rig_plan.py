@@ -12,7 +12,6 @@ from reference_plan import Place, places, slow_plan, table
 from hairkit.errors import RigError
 from hairkit.rigging import Plan, plan
 
-
 Points = NDArray[np.float64]
 Options = dict[str, Any]
 
@@ -408,6 +407,23 @@ def test_middle_of_a_band_takes_one_slot():
         points = root + np.array([[0.1, -deepest / 2.0, 0.3], [0.1, -deepest, 0.3]])
         found = plan(points, root=root, sectors=1, segments=3)
         assert np.count_nonzero(found.weights.weights[0]) == 1
+
+
+@pytest.mark.parametrize("parts", [2, 3, 5, 6, 7])
+def test_vertices_on_an_edge_belong_past_it(parts: int):
+    """Put vertices on edges of bands and sectors, however rounding places them."""
+    random = np.random.default_rng(parts)
+    edges = np.arange(parts)
+    for _ in range(20):
+        root, deepest = random.normal(size=3), random.uniform(0.1, 10.0)
+        points = np.array([around(0.3, deepest * edge / parts) for edge in range(1, parts + 1)])
+        found = plan(points + root, root=root, sectors=1, segments=parts)
+        bands = found.weights.indices[:, 0] - 1
+        np.testing.assert_array_equal(bands, [*edges[1:], parts - 1])
+
+        points = np.array([around(edge * 2.0 * math.pi / parts, 1.0) for edge in edges])
+        found = plan(deepest * points + root, root=root, sectors=parts)
+        np.testing.assert_array_equal(found.chain_of_vertices(), edges)
 
 
 def test_lone_vertex_is_enough():
