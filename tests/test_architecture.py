@@ -23,8 +23,10 @@ ALLOWED: dict[str, set[str]] = {
     "groom": {"errors", "paths", "style", "head", "shapes"},
     "io": {"errors", "paths", "style", "head", "groom"},
     "rigging": {"errors", "paths", "io"},
+    "sway": {"errors", "paths", "io", "rigging"},
     "backend": {"errors", "paths"},
     "sim": {
+        "sway",
         "errors",
         "paths",
         "shapes",

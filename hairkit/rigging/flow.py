@@ -87,9 +87,12 @@ def hair_flow(vertices: ArrayLike, faces: ArrayLike, *, root: ArrayLike) -> tupl
     pairs, length = spans(surface)
     off = np.linalg.norm(surface.points, axis=1)
     parts = int(surface.island.max()) + 1
-    centre = np.stack(
-        [np.bincount(surface.island, surface.points[:, k], parts) for k in range(3)], axis=1
-    ) / np.bincount(surface.island, minlength=parts)[:, None]
+    centre = (
+        np.stack(
+            [np.bincount(surface.island, surface.points[:, k], parts) for k in range(3)], axis=1
+        )
+        / np.bincount(surface.island, minlength=parts)[:, None]
+    )
     out = np.linalg.norm(surface.points - centre[surface.island], axis=1)
 
     begin = _least(out, surface.island, parts)

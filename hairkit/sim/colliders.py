@@ -53,18 +53,32 @@ class Collider:
             self.pose = matrix
             self.moved = True
 
-    def row(self) -> list[float]:
-        """Return its kind and nine shape columns."""
-        return shape_row(self.shape, self.first_cell)
+    def row(self, unit: float = 1.0) -> list[float]:
+        """Return its kind and nine shape columns, in units of so many metres."""
+        return shape_row(self.shape, self.first_cell, unit)
 
 
-def shape_row(shape: Shape, first_cell: int) -> list[float]:
+def shape_row(shape: Shape, first_cell: int, unit: float = 1.0) -> list[float]:
     """Return a shape's kind and its nine numbers.
 
+    Args:
+        shape: The shape.
+        first_cell: First cell of its distance grid in the arena.
+        unit: What the numbers are multiples of [m].
+
     Raises:
-        WorldError: The solver does not know the shape.
+        WorldError: The solver does not know the shape, or cannot scale it.
     """
     numbers: list[float]
+    if unit != 1.0:
+        if isinstance(shape, DistanceGrid):
+            raise WorldError(
+                "collider: a mesh's distances are not scaled; expected chains of 0.05 to 5 m"
+            )
+        kind, *sizes = shape_row(shape, first_cell)
+        # A plane's first three numbers are a direction.
+        kept = 3 if isinstance(shape, Plane) else 0
+        return [kind, *sizes[:kept], *(size / unit for size in sizes[kept:])]
     if isinstance(shape, Sphere):
         numbers = [col.SPHERE, *shape.center, shape.radius]
     elif isinstance(shape, Capsule):
@@ -114,10 +128,12 @@ def lay_contacts(
         numbers[hair.index, col.CONTACT_FIRST] = len(numbers) + at
         numbers[hair.index, col.CONTACT_COUNT] = count
         for collider in colliders:
-            table[at, :10] = collider.row()
+            table[at, :10] = collider.row(hair.unit)
             table[at, col.SLOT] = 2.0
             table[at, col.OWNER] = 2.0 + collider.serial % 2**23
-            table[at, col.COLLIDER_BEFORE :][:7] = pose_row(collider.pose, hair.origin)
+            table[at, col.COLLIDER_BEFORE :][:7] = pose_row(
+                hair.in_units(collider.pose), hair.origin
+            )
             table[at, col.COLLIDER_NOW :][:7] = table[at, col.COLLIDER_BEFORE :][:7]
             at += 1
         for _, shape_numbers, follows in hair.shapes:

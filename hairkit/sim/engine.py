@@ -12,6 +12,7 @@ from hairkit.backend import Session, bind, ti
 from hairkit.sim import columns as col
 from hairkit.sim import kernels
 from hairkit.sim.arena import Arena, shared_arena
+from hairkit.sim.chains import Chains
 from hairkit.sim.colliders import Collider, lay_contacts
 from hairkit.sim.hair import BEND_DAMPING_S, Hair
 from hairkit.sim.poses import pose_row
@@ -33,6 +34,7 @@ class Engine:
         """
         self.session = session
         self.hairs: list[Hair] = []
+        self.chains: list[Chains] = []
         self.colliders: list[Collider] = []
         self.time = 0.0
         """Time simulated so far [s]."""
@@ -55,8 +57,13 @@ class Engine:
         return self.session.shared["arena"]
 
     @property
+    def _moving(self) -> list[Hair]:
+        """Hair and chains alike."""
+        return [*self.hairs, *self.chains]
+
+    @property
     def _used(self) -> int:
-        return max((h.index + 1 for h in self.hairs), default=0)
+        return max((h.index + 1 for h in self._moving), default=0)
 
     def _spaces(self) -> dict[str, Any]:
         arena = self.arena
@@ -104,9 +111,8 @@ class Engine:
         row[col.TETHER] = 1.0 + max(style.max_stretch, high)
         row[col.RADIUS] = style.contact_radius()
         row[col.BEND_DAMPING] = BEND_DAMPING_S
-        row[col.GRAVITY : col.GRAVITY + 3] = self._gravity
-        row[col.WIND_BEFORE : col.WIND_BEFORE + 3] = self._blowing() * hair.wind
-        row[col.WIND_NOW : col.WIND_NOW + 3] = row[col.WIND_BEFORE : col.WIND_BEFORE + 3]
+        hair.write_air(row, self._blowing(), self._gravity)
+        row[col.WIND_BEFORE : col.WIND_BEFORE + 3] = row[col.WIND_NOW : col.WIND_NOW + 3]
 
     def _blowing(self) -> NDArray[np.float64]:
         """Return the wind with its gusts at the time now: sines whose periods share no multiple."""
@@ -121,33 +127,30 @@ class Engine:
     def _write_air(self) -> None:
         gusty = self._gust > 0.0 and bool(self._wind.any())
         wind = self._blowing()
-        for hair in self.hairs:
-            row = self._numbers[hair.index]
-            row[col.WIND_NOW : col.WIND_NOW + 3] = wind * hair.wind
+        for hair in self._moving:
+            hair.write_air(self._numbers[hair.index], wind, self._gravity)
             if gusty and hair.wind > 0.0:
                 hair.wake()
         if self._air_changed:
             self._air_changed = False
-            for hair in self.hairs:
-                self._numbers[hair.index, col.GRAVITY : col.GRAVITY + 3] = self._gravity
             self._wake()
 
     def _wake(self) -> None:
-        for hair in self.hairs:
+        for hair in self._moving:
             hair.wake()
 
     def _refresh(self) -> None:
         """Bring the tables of contacts and of active blocks up to date."""
         if self._contacts_changed:
             self._contacts_changed = False
-            contacts = lay_contacts(self.hairs, self.colliders, self._numbers)
+            contacts = lay_contacts(self._moving, self.colliders, self._numbers)
             self._lay_table(self._numbers, contacts)
         moved = [(i, c) for i, c in enumerate(self.colliders) if c.moved]
-        for hair in self.hairs:
+        for hair in self._moving:
             first = hair.contact_rows[0]
             for index, collider in moved:
                 self._contacts[first + index, col.COLLIDER_NOW : col.COLLIDER_NOW + 7] = pose_row(
-                    collider.pose, hair.origin
+                    hair.in_units(collider.pose), hair.origin
                 )
             at = first + len(self.colliders)
             for _, _, follows in hair.shapes:
@@ -178,8 +181,8 @@ class Engine:
         self.active_changed = False
         blocks = [
             np.arange(h._rows["block"], h._rows["block"] + h.block_count)
-            for h in self.hairs
-            if not (h.sleeping or h.solid)
+            for h in self._moving
+            if not h.at_rest
         ]
         listed = np.concatenate(blocks).astype(np.int32) if blocks else np.zeros(0, np.int32)
         self._active_count = len(listed)
@@ -244,3 +247,15 @@ class Engine:
         at, count = hair.contact_rows
         for first in (col.COLLIDER_BEFORE, col.COLLIDER_NOW):
             self._contacts[at : at + count, first + 4 : first + 7] += shift.astype(np.float32)
+
+    def carry(self, hair: Hair, old: NDArray[np.float64], new: NDArray[np.float64]) -> None:
+        """Carry a hair's points along as its head goes at once from one pose to another."""
+        change = new @ np.linalg.inv(old)
+        origin = hair.origin
+        rows = np.zeros((3, 4), np.float32)
+        rows[:, :3] = change[:3, :3]
+        rows[:, 3] = change[:3, :3] @ origin + change[:3, 3] - origin
+        kernels.carry_rows(hair.row_count, hair._rows["row"], rows, self.arena)
+        row = self._numbers[hair.index]
+        row[col.POSE_BEFORE : col.POSE_BEFORE + 7] = pose_row(new, origin)
+        row[col.POSE_NOW : col.POSE_NOW + 7] = row[col.POSE_BEFORE : col.POSE_BEFORE + 7]

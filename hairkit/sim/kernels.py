@@ -327,6 +327,34 @@ def move_origin(
 
 
 @ti.kernel
+def carry_rows(
+    # counts
+    row_count: ti.i32,
+    first_row: ti.i32,
+    # control
+    change: ti.types.ndarray(dtype=ti.f32, ndim=2),
+    # state
+    arena: ti.template(),
+):
+    """Carry a hair's points and their motion along rigidly.
+
+    Args:
+        row_count: Rows of the hair.
+        first_row: Its first row.
+        change: Rotation, and what is added after it, in the solver's unit, shape (3, 4).
+        arena: The fields.
+    """
+    for r in range(first_row, first_row + row_count):
+        for at in ti.static((col.POSITION, col.VELOCITY, col.VIEW, col.TOUCH)):
+            x, y, z = arena.row[at][r], arena.row[at + 1][r], arena.row[at + 2][r]
+            for c in ti.static(range(3)):
+                moved = change[c, 0] * x + change[c, 1] * y + change[c, 2] * z
+                if ti.static(at in (col.POSITION, col.VIEW)):
+                    moved = moved + change[c, 3]
+                arena.row[at + c][r] = moved
+
+
+@ti.kernel
 def load_grid(
     # counts
     count: ti.i32,

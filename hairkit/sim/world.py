@@ -4,7 +4,7 @@ import math
 import queue
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +14,7 @@ from hairkit.errors import WorldError
 from hairkit.groom import Groom
 from hairkit.sim import columns as col
 from hairkit.sim import kernels
+from hairkit.sim.chains import Chains, chain_groom, pendulum
 from hairkit.sim.checks import check_pose, vector
 from hairkit.sim.colliders import Collider, as_shape, shape_row
 from hairkit.sim.engine import Engine
@@ -21,8 +22,12 @@ from hairkit.sim.grids import give_grid, take_grid
 from hairkit.sim.hair import Hair
 from hairkit.sim.layout import pack
 from hairkit.sim.stats import Stats, measure
+from hairkit.sway.settings import ChainSettings
 
 LONGEST_STEP_S = 1.0
+
+
+Kind = TypeVar("Kind", bound=Hair)
 
 
 class World(Engine):
@@ -115,10 +120,10 @@ class World(Engine):
     def resets(self) -> int:
         """How often a strand or a head's pose went bad and hair was put back into its rest pose."""
         self.session.check()
-        total = self._resets_before + sum(h._host_resets for h in self.hairs)
-        if self.hairs:
+        total = self._resets_before + sum(h._host_resets for h in self._moving)
+        if self._moving:
             device = self.arena.hair_resets.to_numpy()
-            total += int(sum(device[h.index] for h in self.hairs))
+            total += int(sum(device[h.index] for h in self._moving))
         return total
 
     def add_hair(
@@ -144,6 +149,74 @@ class World(Engine):
         matrix = check_pose(np.eye(4) if pose is None else pose, "head pose")
         if matrix is None:
             raise WorldError("head pose: expected finite numbers below 1e7 m")
+        hair = self._insert(Hair, groom, matrix)
+        hair.wind = wind
+        hair.motion = motion
+        head = groom.head
+        for shape, follows in ((head.body_shape, False), (head.head_shape, True)):
+            if shape is not None:
+                first = take_grid(self.session, shape)
+                hair.shapes.append((shape, shape_row(shape, first), follows))
+        self.hairs.append(hair)
+        self._begin(hair)
+        return hair
+
+    def add_chains(
+        self,
+        rigged: Any,
+        settings: ChainSettings | None = None,
+        *,
+        pose: ArrayLike | None = None,
+    ) -> Chains:
+        """Let a rigged hair's bone chains sway.
+
+        Args:
+            rigged: A `RiggedHair`, or anything with its `plan` and `into_scene`.
+            settings: How they move; None is the usual way.
+            pose: The transform, into the world, of the node that carries the hair, shape (4, 4),
+                scale and mirroring included; None is where the file has it.
+
+        Returns:
+            The chains, to be moved by ``set_pose``.
+
+        Raises:
+            WorldError: The transform is not finite or flat, or the chains have no length.
+        """
+        self.session.check()
+        start = np.asarray(rigged.into_scene if pose is None else pose, dtype=np.float64)
+        groom = chain_groom(rigged, start, settings or ChainSettings())
+        for collider in self.colliders:
+            collider.row(groom.unit)
+        chains = self._insert(Chains, groom, groom.rigid(start))
+        self.chains.append(chains)
+        self._begin(chains)
+        return chains
+
+    def add_pendulum(
+        self,
+        length: float,
+        settings: ChainSettings | None = None,
+        *,
+        pose: ArrayLike | None = None,
+        down: ArrayLike = (0.0, -1.0, 0.0),
+    ) -> Chains:
+        """Let something that has no bones swing rigidly from where it is fixed.
+
+        Args:
+            length: From there to its far end, in the space of `pose`.
+            settings: How it moves.
+            pose: The transform of its space into the world, shape (4, 4); its origin is where it
+                is fixed. None is the identity.
+            down: Direction in which it hangs at rest, in its space.
+
+        Returns:
+            One chain of one bone.
+        """
+        start = np.eye(4) if pose is None else pose
+        return self.add_chains(pendulum(length, down), settings, pose=start)
+
+    def _insert(self, kind: type[Kind], groom: Any, pose: NDArray[np.float64]) -> Kind:
+        """Give hair its rows and write what does not change."""
         arena = self.arena
         layout = pack(groom, lanes=arena.lanes, stride=arena.stride)
         longest = int(layout.blocks[:, 1].max())
@@ -158,7 +231,7 @@ class World(Engine):
         }
         rows = self._take(wanted)
         arena = self.arena
-        hair = Hair(self, groom, matrix, layout, rows)
+        hair = kind(self, groom, pose, layout, rows)
         kernels.load_hair(
             layout.row_count,
             rows["row"],
@@ -181,15 +254,11 @@ class World(Engine):
             axis=1,
         ).astype(np.int32)
         kernels.load_strands(len(table), rows["strand"], rows["hair"], table, arena)
-        hair.wind = wind
-        hair.motion = motion
+        return hair
+
+    def _begin(self, hair: Hair) -> None:
+        """Put new hair into its rest pose."""
         self._write_hair(hair)
-        head = groom.head
-        for shape, follows in ((head.body_shape, False), (head.head_shape, True)):
-            if shape is not None:
-                first = take_grid(self.session, shape)
-                hair.shapes.append((shape, shape_row(shape, first), follows))
-        self.hairs.append(hair)
         hair.write_step(self._numbers, self.clock, self.clock)
         hair._phase = 0.0
         self._numbers[hair.index, [col.TICKS, col.TRIAL_S]] = 0.0
@@ -199,21 +268,23 @@ class World(Engine):
         self._refresh()
         self._launch(force=[hair])
         self._numbers[hair.index, col.RESET] = 0.0
-        return hair
 
     def remove(self, thing: Hair | Collider) -> None:
-        """Take hair or a collider out of the world; its rows are free for the next.
+        """Take hair, chains or a collider out of the world; its rows are free for the next.
 
         Raises:
             WorldError: It is not in this world.
         """
         self.session.check()
         if isinstance(thing, Hair):
-            if thing not in self.hairs:
+            if thing not in self._moving:
                 raise WorldError("remove: this hair is not in this world")
             self._resets_before += thing._host_resets
             self._resets_before += int(self.arena.hair_resets[thing.index])
-            self.hairs.remove(thing)
+            if isinstance(thing, Chains):
+                self.chains.remove(thing)
+            else:
+                self.hairs.remove(thing)
             spaces = self._spaces()
             counts = {
                 "row": thing.row_count,
@@ -254,6 +325,8 @@ class World(Engine):
         if matrix is None:
             raise WorldError("collider pose: expected finite numbers below 1e7 m")
         solid = as_shape(shape)
+        for hair in self._moving:
+            shape_row(solid, 0, hair.unit)
         shape_row(solid, 0)
         collider = Collider(solid, matrix, take_grid(self.session, solid))
         self.colliders.append(collider)
@@ -290,7 +363,8 @@ class World(Engine):
             dt = LONGEST_STEP_S
         while not self._posted.empty():
             self._posted.get()()
-        for hair in self.hairs:
+        moving = self._moving
+        for hair in moving:
             if hair.far():
                 self._rebase(hair)
             hair.write_step(self._numbers, dt, self.clock)
@@ -310,7 +384,7 @@ class World(Engine):
             :, col.COLLIDER_NOW : col.COLLIDER_NOW + 7
         ]
         self.steps += 1
-        for hair in self.hairs:
+        for hair in moving:
             hair.after_step(dt)
             if self.sleep:
                 self._try_sleep(hair)
@@ -372,7 +446,7 @@ class World(Engine):
 
     def close(self) -> None:
         """Take everything out of the world; the runtime stays open for the next."""
-        for hair in list(self.hairs):
+        for hair in self._moving:
             self.remove(hair)
         for collider in list(self.colliders):
             self.remove(collider)
