@@ -76,15 +76,16 @@ def cup() -> tuple[Plan, Points, Faces, Picture]:
     return found, points, faces, plan_picture(found, points, faces, width=WIDE, height=HIGH)
 
 
-@pytest.mark.parametrize(("width", "height"), [(1600, 900), (700, 301), (240, 120)])
+@pytest.mark.parametrize(("width", "height"), [(1600, 900), (700, 301), (240, 120), (240, 1500)])
 def test_picture_has_the_size_asked_for(
     cup: tuple[Plan, Points, Faces, Picture], width: int, height: int
 ):
     """Draw large, odd and small pictures."""
     found, points, faces, _ = cup
-    picture = plan_picture(found, points, faces, width=width, height=height)
-    assert picture.shape == (height, width, 3)
-    assert picture.dtype == np.uint8
+    for drawn in (faces, []):
+        picture = plan_picture(found, points, drawn, width=width, height=height)
+        assert picture.shape == (height, width, 3)
+        assert picture.dtype == np.uint8
 
 
 @pytest.mark.render
