@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hairkit.errors import RigError
 from hairkit.rigging import Bone, Plan, Weights, plan
-from hairkit.rigging.faces import front_faces
+from hairkit.rigging.faces import front_faces, shares_of_corners
 from hairkit.rigging.picture import GREY, PAPER, caption, chain_colour, plan_picture
 
 Points = NDArray[np.float64]
@@ -76,15 +76,16 @@ def cup() -> tuple[Plan, Points, Faces, Picture]:
     return found, points, faces, plan_picture(found, points, faces, width=WIDE, height=HIGH)
 
 
-@pytest.mark.parametrize(("width", "height"), [(1600, 900), (700, 301), (240, 120)])
+@pytest.mark.parametrize(("width", "height"), [(1600, 900), (700, 301), (240, 120), (240, 1500)])
 def test_picture_has_the_size_asked_for(
     cup: tuple[Plan, Points, Faces, Picture], width: int, height: int
 ):
     """Draw large, odd and small pictures."""
     found, points, faces, _ = cup
-    picture = plan_picture(found, points, faces, width=width, height=height)
-    assert picture.shape == (height, width, 3)
-    assert picture.dtype == np.uint8
+    for drawn in (faces, []):
+        picture = plan_picture(found, points, drawn, width=width, height=height)
+        assert picture.shape == (height, width, 3)
+        assert picture.dtype == np.uint8
 
 
 @pytest.mark.render
@@ -151,8 +152,8 @@ def test_joints_stand_where_bones_are():
     points = np.array([[0.0, -1.0, 0.3], [1.0, -2.0, 0.3], [-1.0, -2.0, 0.3]])
     bones = (
         Bone(name="HairRoot", position=(0.0, 0.0, 0.0), parent=-1),
-        Bone(name="Hair_S1_B1", position=(1.0, -1.0, 0.5), parent=0),
-        Bone(name="Hair_S1_B2", position=(-1.0, -1.0, 0.5), parent=1),
+        Bone(name="Hair_S1_B1", position=(1.0, -0.5, 0.5), parent=0),
+        Bone(name="Hair_S1_B2", position=(-1.0, -1.5, 0.5), parent=1),
     )
     alone = Weights(np.zeros((3, 1), np.int32), np.ones((3, 1)))
     found = Plan(bones=bones, weights=alone, chains=((1, 2),), strategy="sectors")
@@ -163,8 +164,8 @@ def test_joints_stand_where_bones_are():
         high, wide = view.shape[:2]
         # The mesh and its bones, 2 wide and 2 high, are fit into the middle of the view.
         scale = min(0.84 * wide / 2.0, 0.92 * high / 2.0)
-        for x in (1.0, -1.0):
-            place = 0.5 * wide + side * x * scale, 0.5 * high
+        for x, y in ((1.0, 0.5), (-1.0, -0.5)):
+            place = 0.5 * wide + side * x * scale, 0.5 * high - y * scale
             near = np.hypot(columns + 0.5 - place[0], rows + 0.5 - place[1])
             assert (near < 3.0).sum() > 5
 
@@ -196,7 +197,7 @@ def test_mirrored_mesh_has_mirrored_views():
 
 
 @pytest.mark.render
-@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("scale", [1e-170, 1e-6, 1.0, 1e6])
 def test_any_unit_will_do(cup: tuple[Plan, Points, Faces, Picture], scale: float):
     """Scale and move the mesh: the same picture."""
     _, points, faces, picture = cup
@@ -258,6 +259,19 @@ def test_nearest_face_is_in_front():
     front = front_faces(np.concatenate([far, slope]), 16, 14)
     # They cross at a third of the way.
     np.testing.assert_array_equal(front.face.reshape(14, 16)[5, 2:14] // 2, [0] * 4 + [1] * 8)
+
+
+def test_corners_share_a_pixel():
+    """Mix the places of a face's corners by their shares: each pixel's own middle."""
+    random = np.random.default_rng(0)
+    corners = random.uniform(0.0, 40.0, (12, 3, 3))
+    near, face = front_faces(corners, 40, 40)
+    pixel = np.flatnonzero(face >= 0)
+    share = shares_of_corners(corners, face[pixel], pixel, 40)
+    mixed = np.einsum("pk,pkx->px", share, corners[face[pixel]])
+    middles = np.stack([pixel % 40 + 0.5, pixel // 40 + 0.5, near[pixel]], axis=1)
+    np.testing.assert_allclose(mixed, middles, atol=1e-9)
+    np.testing.assert_allclose(share.sum(axis=1), 1.0, atol=1e-12)
 
 
 def test_faces_beyond_the_picture_are_cut():

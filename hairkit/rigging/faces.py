@@ -35,7 +35,6 @@ def front_faces(corners: Points, width: int, height: int) -> Front:
     near = np.full(width * height, -np.inf)
     face = np.full(width * height, -1, dtype=np.int64)
     across, down = _slopes(corners)
-    low, high = corners[:, :, 2].min(axis=1), corners[:, :, 2].max(axis=1)
     for some in _pieces(corners, width, height):
         of, row, first, count = _spans(corners[some], width, height)
         own = some[of]
@@ -44,8 +43,6 @@ def front_faces(corners: Points, width: int, height: int) -> Front:
         base = corners[own, 0, 2] + down[own] * middle - across[own] * (corners[own, 0, 0] - 0.5)
         column = _counted(first, count)
         depth = np.repeat(base, count) + np.repeat(across[own], count) * column
-        # Of slivers, rounding would shoot past the corners.
-        depth = np.clip(depth, np.repeat(low[own], count), np.repeat(high[own], count))
         pixel = np.repeat(row * width, count) + column
         np.maximum.at(near, pixel, depth)
         won = depth >= near[pixel]
@@ -63,26 +60,26 @@ def shares_of_corners(corners: Points, face: Rows, pixel: Rows, width: int) -> P
         width: Of the picture [px].
     """
     row, column = np.divmod(pixel, width)
-    x, y = column + 0.5, row + 0.5
-    (ax, ay), (bx, by), (cx, cy) = (corners[face, corner, :2].T for corner in range(3))
-    share = np.stack(
-        [
-            (bx - x) * (cy - y) - (cx - x) * (by - y),
-            (cx - x) * (ay - y) - (ax - x) * (cy - y),
-            (ax - x) * (by - y) - (bx - x) * (ay - y),
-        ],
-        axis=1,
-    )
-    share *= np.sign(share.sum(axis=1, keepdims=True))
-    share = np.maximum(share, 0.0) + 1e-12
-    return share / share.sum(axis=1, keepdims=True)
+    a, b, c = (corners[:, corner, :2] for corner in range(3))
+    area = (b[:, 0] - a[:, 0]) * (c[:, 1] - a[:, 1]) - (c[:, 0] - a[:, 0]) * (b[:, 1] - a[:, 1])
+    area = np.where(np.abs(area) < 1e-6, np.inf, area)
+    # Of two corners; each falls evenly from its own to the side across.
+    share = np.zeros((len(pixel), 3))
+    for corner, start, end in ((0, b, c), (1, c, a)):
+        down, across = (end[:, 0] - start[:, 0]) / area, (start[:, 1] - end[:, 1]) / area
+        base = -across * (start[:, 0] - 0.5) - down * (start[:, 1] - 0.5)
+        share[:, corner] = base[face] + across[face] * column + down[face] * row
+    share = np.clip(share, 0.0, 1.0, out=share)
+    share[:, 2] = np.maximum(1.0 - share[:, 0] - share[:, 1], 0.0)
+    return share
 
 
 def _slopes(corners: Points) -> tuple[Points, Points]:
     """Return how much nearer each face comes a pixel to the right, and a pixel down."""
     b, c = corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]
     area = b[:, 0] * c[:, 1] - c[:, 0] * b[:, 1]
-    area = np.where(np.abs(area) < 1e-12, np.inf, area)
+    # Slivers, which hardly meet a pixel's middle, count as flat: rounding would throw them far.
+    area = np.where(np.abs(area) < 1e-6, np.inf, area)
     across = (b[:, 2] * c[:, 1] - c[:, 2] * b[:, 1]) / area
     return across, (b[:, 0] * c[:, 2] - c[:, 0] * b[:, 2]) / area
 

@@ -57,7 +57,7 @@ DARKEST = 0.2
 EDGE = 0.55
 """Light left beside an edge, as a share."""
 CLEFT = 0.012
-"""How far in front of its neighbour something is to cast a line there, as a share of the size."""
+"""How far in front of its neighbour something is to cast a line there, as a share of the height."""
 
 
 class _View(NamedTuple):
@@ -76,6 +76,11 @@ class _Frame(NamedTuple):
     height: int
     scale: float
     middle: Points
+
+    @property
+    def unit(self) -> float:
+        """Return what dots and lines are measured by: the height, unless it is very narrow."""
+        return min(self.height, 2 * self.width)
 
 
 def plan_picture(
@@ -198,10 +203,11 @@ def _linear(colour: tuple[int, int, int]) -> Points:
 
 
 def _encoded(light: Points) -> Picture:
-    """Return light as sRGB."""
-    share = np.clip(light, 0.0, 1.0)
+    """Return light as sRGB, looked up: there are many pixels and few colours."""
+    share = np.arange(4097) / 4096.0
     root = np.where(share <= 0.0031308, share * 12.92, 1.055 * share ** (1 / 2.4) - 0.055)
-    return np.round(root * 255.0).astype(np.uint8)
+    table = np.round(root * 255.0).astype(np.uint8)
+    return table[np.clip(light * 4096.0 + 0.5, 0.0, 4096.0).astype(np.int64)]
 
 
 def _paint(plan: Plan, chain: NDArray[np.int64]) -> Points:
@@ -295,33 +301,48 @@ def _mesh(
 ) -> Picture:
     """Draw the mesh as it is seen from one side, fine."""
     places = _project(points, view, frame)
-    light = np.full((frame.height * frame.width, 3), _linear(PAPER))
+    picture = np.full((frame.height * frame.width, 3), PAPER, dtype=np.uint8)
     if len(triangles):
         corners = places[triangles]
         near, face = front_faces(corners, frame.width, frame.height)
         seen = np.flatnonzero(face >= 0)
         own = face[seen]
         share = shares_of_corners(corners, own, seen, frame.width)
-        lit = _lit(np.einsum("pk,pkx->px", share, normals[own]), view)
+        lit = _lit(_between(normals, own, share), view)
         lit *= _clefts(near, frame)[seen]
-        light[seen] = np.einsum("pk,pkc->pc", share, paint[triangles[own]]) * lit[:, None]
+        colour = _between(paint[triangles], own, share) * lit[:, None]
+        picture[seen] = _encoded(colour)
     else:
-        _dots(light, places, paint, frame)
-    return _encoded(light).reshape(frame.height, frame.width, 3)
+        _dots(picture, places, paint, frame)
+    return picture.reshape(frame.height, frame.width, 3)
+
+
+def _between(corners: Points, face: NDArray[np.int64], share: Points) -> Points:
+    """Return what faces' corners have, mixed by their shares, shape (p, 3).
+
+    Args:
+        corners: Of each corner of each face, shape (f, 3, 3).
+        face: Which face, shape (p,).
+        share: How much each corner counts, shape (p, 3).
+    """
+    result = share[:, :1] * np.ascontiguousarray(corners[:, 0])[face]
+    for corner in (1, 2):
+        result += share[:, corner, None] * np.ascontiguousarray(corners[:, corner])[face]
+    return result
 
 
 def _lit(turned: Points, view: _View) -> Points:
     """Return how much light falls on what is turned in some directions, seen from either side."""
-    turned = turned / np.maximum(np.linalg.norm(turned, axis=1), 1e-300)[:, None]
-    turned *= np.where(turned @ view.towards < 0.0, -1.0, 1.0)[:, None]
     source = LIGHT[0] * view.right + LIGHT[1] * view.up + LIGHT[2] * view.towards
-    return DARKEST + (1.0 - DARKEST) * np.maximum(turned @ source, 0.0)
+    size = np.maximum(np.sqrt(np.einsum("px,px->p", turned, turned)), 1e-300)
+    size = np.where(turned @ view.towards < 0.0, -size, size)
+    return DARKEST + (1.0 - DARKEST) * np.maximum(turned @ source / size, 0.0)
 
 
 def _clefts(near: Points, frame: _Frame) -> Points:
     """Return the light left beside something that stands well in front, or beside nothing."""
     deep = near.reshape(frame.height, frame.width)
-    step = CLEFT * frame.height
+    step = CLEFT * frame.unit
     edge = np.zeros(deep.shape, dtype=bool)
     for axis in (0, 1):
         for side in (-1, 1):
@@ -330,9 +351,9 @@ def _clefts(near: Points, frame: _Frame) -> Points:
     return np.where(edge, EDGE, 1.0).ravel()
 
 
-def _dots(light: Points, places: Points, paint: Points, frame: _Frame) -> None:
+def _dots(picture: Picture, places: Points, paint: Points, frame: _Frame) -> None:
     """Draw each vertex as a dot, the nearest last, the farther the darker."""
-    radius = max(0.004 * frame.height, 2.0)
+    radius = max(0.004 * frame.unit, 2.0)
     reach = int(radius)
     right, down = np.meshgrid(*[np.arange(-reach, reach + 1)] * 2)
     inside = right**2 + down**2 <= radius**2
@@ -342,13 +363,14 @@ def _dots(light: Points, places: Points, paint: Points, frame: _Frame) -> None:
     row = np.floor(y).astype(np.int64)[:, None] + down[inside]
     share = (depth - depth.min()) / max(float(np.ptp(depth)), 1e-300)
     colour = paint[order] * (DARKEST + (1.0 - DARKEST) * share)[:, None]
-    light[(row * frame.width + column).ravel()] = np.repeat(colour, inside.sum(), axis=0)
+    pixel = (row * frame.width + column).ravel()
+    picture[pixel] = np.repeat(_encoded(colour), inside.sum(), axis=0)
 
 
 def _sizes(joints: Points, frame: _Frame) -> Points:
-    """Return each joint's radius: less behind the root, and less where joints are close."""
-    width = 0.0085 * frame.height
-    behind = joints[:, 2] < joints[0, 2] - 0.01 * frame.height
+    """Return each joint's radius: less behind the root."""
+    width = 0.0085 * frame.unit
+    behind = joints[:, 2] < joints[0, 2] - 0.01 * frame.unit
     return np.maximum(np.where(behind, 0.7 * width, width), 2.0 * FINE)
 
 
@@ -408,7 +430,7 @@ def _names(
     """Write bones' names beside them, the nearest first, where no word or joint is yet."""
     from PIL import ImageFont
 
-    font = ImageFont.load_default(size=max(room[1] / 60.0, 9.0))
+    font = ImageFont.load_default(size=max(min(room[1], 2 * room[0]) / 60.0, 9.0))
     taken = [_box(joint, 1.4 * size) for joint, size in zip(joints, sizes, strict=True)]
     order = [0, *(int(row) for row in np.argsort(-joints[:, 2], kind="stable") if row)]
     for row in order:
