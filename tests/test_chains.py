@@ -60,35 +60,47 @@ def test_rest_pose_is_at_rest(world: Any):
 @pytest.mark.parametrize("rate", [30, 60, 144, 240])
 def test_path_is_the_same_at_any_frame_rate(world: Any, rate: int):
     """Nod, and compare where tips go with what 120 Hz gives: within 3 % of the length."""
-    wind = (1.0, 0.0, 0.5)
     paths = []
-    for each in (120, rate):
-        world.wind = wind
+    for each in (720, rate):
+        world.wind = (1.0, 0.0, 0.5)
         chains = world.add_chains(hanging())
         motion = hk.motions.turn_and_nod(seconds=3, rate=each)
-        times = np.arange(len(motion)) / each
         tips = []
         for pose in motion:
             chains.set_pose(pose)
             world.step(1.0 / each)
             tips.append(chains.points()[5::6])
-        paths.append((times, np.array(tips)))
+        paths.append(dict(zip(np.round(np.asarray(motion.times) * 720), tips, strict=True)))
         world.remove(chains)
-    (fine, wanted), (coarse, got) = paths
-    for at, tips in zip(coarse, got, strict=True):
-        index = int(round(at * 120))
-        if abs(index / 120 - at) < 1e-6 and index < len(fine):
-            assert np.abs(tips - wanted[index]).max() <= 0.03 * LENGTH
+    wanted, got = paths
+    shared = sorted(set(wanted) & set(got))
+    assert len(shared) >= 70
+    assert max(np.abs(got[t] - wanted[t]).max() for t in shared) <= 0.03 * LENGTH
 
 
+def ball_grid(center: np.ndarray, radius: float) -> DistanceGrid:
+    """Return a ball as a grid of distances."""
+    axis = np.linspace(-1.5 * radius, 1.5 * radius, 24)
+    places = np.stack(np.meshgrid(axis, axis, axis, indexing="ij"), axis=-1)
+    values = np.linalg.norm(places, axis=-1) - radius
+    return DistanceGrid(
+        values=values.astype(np.float32), origin=tuple(center + axis[0]), cell=axis[1] - axis[0]
+    )
+
+
+@pytest.mark.parametrize("grid", [False, True], ids=["ball", "grid"])
 @pytest.mark.parametrize("scale", [0.01, 0.2, 8.0, 100.0])
-def test_scale_changes_nothing_but_sizes(world: Any, scale: float):
+def test_scale_changes_nothing_but_sizes(world: Any, scale: float, grid: bool):
     """Scale lengths, gravity and wind together, by the node or by the mesh: scaled motion."""
     tips = []
     for node, size in ((1.0, 1.0), (scale, 1.0), (1.0, scale)):
         s = node * size
         world.gravity, world.wind = (0.0, -9.81 * s, 0.0), (1.0 * s, 0.0, 0.0)
-        ball = world.add_collider(Sphere(center=(0.0, -0.25 * s, 0.08 * s), radius=0.05 * s))
+        center, radius = np.array([0.0, -0.25, 0.08]) * s, 0.05 * s
+        shape: Any = Sphere(center=tuple(center), radius=radius)
+        if grid:
+            shape = ball_grid(center, radius)
+        ball = world.add_collider(shape)
         settings = ChainSettings(radius=0.01 * s)
         chains = world.add_chains(
             hanging(length=LENGTH * size), settings, pose=np.diag([node, node, node, 1.0])
@@ -237,39 +249,45 @@ def test_chain_hangs_straight_down_when_its_head_tilts(world: Any):
     assert np.abs(np.arctan2(away[:, 0], -away[:, 1])).max() < 0.05
 
 
-def test_pendulum_has_its_period(world: Any):
-    """Swing freely and count: 2 pi sqrt(length / gravity)."""
-    chains = world.add_pendulum(0.4, ChainSettings(stiffness=0.0, damping=1.0))
-    chains.set_pose(turned(2, 0.1))
+def swinging(damping: float) -> np.ndarray:
+    """Push a pendulum's pivot aside and return its angles, 240 a second.
+
+    On a fine clock: the solver's own loses another tenth of a swing a second or more.
+    """
+    world = hk.World("cpu", clock=1 / 480)
+    world.sleep = False
+    chains = world.add_pendulum(0.4, ChainSettings(stiffness=0.0, damping=damping))
+    pose = np.eye(4)
+    pose[0, 3] = 0.03
+    chains.set_pose(pose)
     world.step(0.05)
-    tips = []
-    for _ in range(600):
-        world.step(1 / 120)
-        tips.append(chains.points()[2, 0])
-    tips = np.array(tips) - np.mean(tips)
-    crossings = np.flatnonzero((tips[:-1] < 0.0) & (tips[1:] >= 0.0))
-    period = np.diff(crossings).mean() / 120
-    assert period == pytest.approx(2.0 * np.pi * np.sqrt(0.4 / 9.81), rel=0.03)
+    angles = []
+    for _ in range(960):
+        world.step(1 / 240)
+        tip = chains.points()
+        angles.append(np.arctan2(tip[2, 0] - tip[1, 0], tip[1, 1] - tip[2, 1]))
+    world.close()
+    return np.array(angles)
+
+
+def test_pendulum_has_its_period():
+    """Swing freely and count: 2 pi sqrt(length / gravity)."""
+    angles = swinging(1.0)
+    crossings = np.flatnonzero((angles[:-1] < 0.0) & (angles[1:] >= 0.0))
+    period = np.diff(crossings).mean() / 240
+    assert period == pytest.approx(2.0 * np.pi * np.sqrt(0.4 / 9.81), rel=0.01)
 
 
 @pytest.mark.parametrize("damping", [0.95, 0.98])
-def test_damping_is_what_a_frame_leaves(world: Any, damping: float):
+def test_damping_is_what_a_frame_leaves(damping: float):
     """Swing with damping: amplitudes fall as the speed that each frame keeps says."""
-    chains = world.add_pendulum(0.4, ChainSettings(stiffness=0.0, damping=damping))
-    chains.set_pose(turned(2, 0.2))
-    angles = []
-    for _ in range(240):
-        world.step(1 / 120)
-        tip = chains.points()
-        angles.append(np.arctan2(tip[2, 0] - tip[1, 0], tip[1, 1] - tip[2, 1]))
-    peaks = [
-        (i / 120, abs(angles[i]))
-        for i in range(1, len(angles) - 1)
-        if abs(angles[i]) > abs(angles[i - 1]) and abs(angles[i]) >= abs(angles[i + 1])
-    ]
-    (t0, a0), (t1, a1) = peaks[0], peaks[2]
+    angles = np.abs(swinging(damping))
+    inner = angles[1:-1]
+    peaks = 1 + np.flatnonzero((inner > angles[:-2]) & (inner >= angles[2:]))
+    first, last = peaks[0], peaks[2]
     # Energy of a swing falls at the rate of the drag: amplitudes at half of it.
-    assert np.log(a0 / a1) / (t1 - t0) == pytest.approx(-60 * np.log(damping) / 2, rel=0.15)
+    fall = np.log(angles[first] / angles[last]) / ((last - first) / 240)
+    assert fall == pytest.approx(-60 * np.log(damping) / 2, rel=0.05)
 
 
 def test_stiffness_is_the_way_back_in_a_frame(world: Any):
@@ -337,7 +355,7 @@ def test_settings_out_of_range(settings: dict[str, float], says: str):
 
 
 def test_what_makes_no_chains(world: Any):
-    """Refuse rigs without chains, flat transforms, and a mesh's distances at doll's size."""
+    """Refuse rigs without chains, flat transforms, and a pendulum without length."""
     with pytest.raises(WorldError, match="at least one"):
         plan = SimpleNamespace(positions=np.zeros((1, 3)), chains=())
         world.add_chains(SimpleNamespace(plan=plan, into_scene=np.eye(4)))
@@ -347,8 +365,3 @@ def test_what_makes_no_chains(world: Any):
         world.add_chains(hanging(), pose=np.full((4, 4), np.nan))
     with pytest.raises(WorldError, match="length over 0"):
         world.add_pendulum(0.0)
-    grid = DistanceGrid(values=np.ones((4, 4, 4), np.float32), origin=(0, 0, 0), cell=0.1)
-    world.add_collider(grid)
-    world.add_chains(hanging())
-    with pytest.raises(WorldError, match="not scaled"):
-        world.add_chains(hanging(length=0.003))

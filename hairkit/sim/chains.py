@@ -28,10 +28,8 @@ Matrix = NDArray[np.float64]
 AIR_DRAG = 1.0
 """How strongly the wind pulls, of all drag [1/s]: 5 m/s of wind is half of gravity."""
 
-NATURAL_M = (0.05, 5.0)
-"""Longest chains of hair in the world [m]; shorter or longer ones are simulated as if they were
-USUAL_M long, so that a doll and a giant sway alike."""
 USUAL_M = 0.3
+"""Chains are simulated as if the longest were so long [m]: a doll and a giant sway alike."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,7 +151,7 @@ def chain_groom(rigged: Any, pose: Matrix, settings: ChainSettings) -> ChainGroo
     longest = float(max(lengths))
     if not longest > 0.0:
         raise WorldError("chains: expected joints apart from each other")
-    unit = 1.0 if NATURAL_M[0] <= longest <= NATURAL_M[1] else longest / USUAL_M
+    unit = longest / USUAL_M
     counts = np.array([len(line) for line in strands], np.int32)
     joints = np.concatenate([np.asarray(chain, np.int64) for chain in plan.chains])
     there = np.asarray(rigged.into_scene, dtype=np.float64)[:3, :3]

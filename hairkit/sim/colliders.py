@@ -67,17 +67,13 @@ def shape_row(shape: Shape, first_cell: int, unit: float = 1.0) -> list[float]:
         unit: What the numbers are multiples of [m].
 
     Raises:
-        WorldError: The solver does not know the shape, or cannot scale it.
+        WorldError: The solver does not know the shape.
     """
     numbers: list[float]
     if unit != 1.0:
-        if isinstance(shape, DistanceGrid):
-            raise WorldError(
-                "collider: a mesh's distances are not scaled; expected chains of 0.05 to 5 m"
-            )
         kind, *sizes = shape_row(shape, first_cell)
-        # A plane's first three numbers are a direction.
-        kept = 3 if isinstance(shape, Plane) else 0
+        # A plane's first three numbers are a direction, a grid's first four are counts.
+        kept = {Plane: 3, DistanceGrid: 4}.get(type(shape), 0)
         return [kind, *sizes[:kept], *(size / unit for size in sizes[kept:])]
     if isinstance(shape, Sphere):
         numbers = [col.SPHERE, *shape.center, shape.radius]
@@ -91,7 +87,8 @@ def shape_row(shape: Shape, first_cell: int, unit: float = 1.0) -> list[float]:
         normal = np.asarray(shape.normal, np.float64)
         numbers = [col.PLANE, *(normal / np.linalg.norm(normal)), shape.offset]
     elif isinstance(shape, DistanceGrid):
-        numbers = [col.GRID, first_cell, *shape.values.shape, *shape.origin, shape.cell]
+        # The last one turns the distances, which are in metres, into the solver's unit.
+        numbers = [col.GRID, first_cell, *shape.values.shape, *shape.origin, shape.cell, 1.0]
     else:
         raise WorldError(
             f"collider: expected a Sphere, Capsule, Box, Ellipsoid, Plane, DistanceGrid or mesh, "

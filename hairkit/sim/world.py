@@ -185,8 +185,6 @@ class World(Engine):
         self.session.check()
         start = np.asarray(rigged.into_scene if pose is None else pose, dtype=np.float64)
         groom = chain_groom(rigged, start, settings or ChainSettings())
-        for collider in self.colliders:
-            collider.row(groom.unit)
         chains = self._insert(Chains, groom, groom.rigid(start))
         self.chains.append(chains)
         self._begin(chains)
@@ -325,8 +323,6 @@ class World(Engine):
         if matrix is None:
             raise WorldError("collider pose: expected finite numbers below 1e7 m")
         solid = as_shape(shape)
-        for hair in self._moving:
-            shape_row(solid, 0, hair.unit)
         shape_row(solid, 0)
         collider = Collider(solid, matrix, take_grid(self.session, solid))
         self.colliders.append(collider)
