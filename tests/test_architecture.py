@@ -63,6 +63,7 @@ TOP = {
     "cli_rig",
     "demo",
     "record",
+    "record_rig",
     "view",
 }
 NUMPY_SIDE = tuple(part for part in ALLOWED if part not in ("backend", "sim", "draw"))

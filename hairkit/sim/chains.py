@@ -143,8 +143,10 @@ def chain_groom(rigged: Any, pose: Matrix, settings: ChainSettings) -> ChainGroo
     stretch = turn.T @ matrix[:3, :3]
     positions = plan.positions
     strands, rest = [], []
-    for chain in plan.chains:
-        line = _line(positions[0], positions[list(chain)], getattr(rigged, "tip_length", None))
+    tips = getattr(rigged, "tips", None)
+    for number, chain in enumerate(plan.chains):
+        tip = None if tips is None else np.asarray(tips[number], dtype=np.float64)
+        line = _line(positions[0], positions[list(chain)], tip)
         strands.append(line)
         rest.append(np.diff(line, axis=0)[1:])
     lengths = [np.linalg.norm(np.diff(s[1:], axis=0) @ stretch.T, axis=1).sum() for s in strands]
@@ -171,19 +173,19 @@ def chain_groom(rigged: Any, pose: Matrix, settings: ChainSettings) -> ChainGroo
     )
 
 
-def _line(root: Matrix, joints: Matrix, tip_length: float | None) -> Matrix:
-    """Return a chain's points: the root, its joints, and the tip that the last one points to."""
+def _line(root: Matrix, joints: Matrix, tip: Matrix | None) -> Matrix:
+    """Return a chain's points: the root, its joints, and the tip that the last one points to.
+
+    Without a tip the last bone is as long as the one before it and goes on as that came.
+    """
     size = float(np.abs(joints - root).max()) or 1.0
-    first = root
-    if len(joints) > 1:
-        along = joints[-1] - joints[-2]
-    else:
-        along = joints[0] - root
+    along = joints[-1] - (joints[-2] if len(joints) > 1 else root)
+    if tip is not None:
+        along = tip - joints[-1]
     length = float(np.linalg.norm(along))
     if length <= 1e-9 * size:
-        along, length = np.array([0.0, -1.0, 0.0]), 1.0
-    reach = length if tip_length is None else tip_length
-    line = [first, *joints, joints[-1] + along * (reach / length)]
+        along, length = np.array([0.0, -size, 0.0]), size
+    line = [root, *joints, joints[-1] + along]
     # The solver needs points apart: joints in one place are moved on by next to nothing.
     for at in range(1, len(line)):
         if np.linalg.norm(line[at] - line[at - 1]) <= 1e-4 * size:
@@ -215,7 +217,7 @@ def pendulum(length: float, down: ArrayLike) -> Any:
     turn = _between(way[None], np.array([[0.0, -1.0, 0.0]]))[0]
     into_scene = np.eye(4)
     into_scene[:3, :3] = turn
-    return SimpleNamespace(plan=plan, into_scene=into_scene, tip_length=float(length))
+    return SimpleNamespace(plan=plan, into_scene=into_scene, tips=way[None] * length)
 
 
 class Chains(Hair):
