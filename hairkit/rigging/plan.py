@@ -65,7 +65,7 @@ class Plan:
     """Rows of each chain's bones in `bones`, nearest to the root first."""
 
     strategy: str
-    """How it was made: ``sectors`` or ``cards``."""
+    """How it was made: ``sectors`` or ``cards``; ``file`` for bones that were there."""
 
     @property
     def names(self) -> list[str]:

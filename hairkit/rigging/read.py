@@ -10,6 +10,7 @@ from scipy.spatial.transform import Rotation
 
 from hairkit.errors import RigError
 from hairkit.io.gltf import Gltf
+from hairkit.rigging.bake import EXTRAS
 from hairkit.rigging.plan import Bone, Plan, Points, Weights
 from hairkit.rigging.rig import document_of, failures
 
@@ -153,7 +154,7 @@ def boned(document: Gltf, node: int, name: str, source: str = "") -> BonedHair:
             bones=made,
             weights=Weights(count.astype(np.int32), count),
             chains=tuple(chains),
-            strategy="file",
+            strategy=_strategy(document.row("skins", row["skin"])),
         ),
         tips=np.array(tips),
         into_scene=matrices[carrier],
@@ -164,6 +165,13 @@ def boned(document: Gltf, node: int, name: str, source: str = "") -> BonedHair:
         source=source,
         note=f"{left} bones that branch off stay with their parents" if left else "",
     )
+
+
+def _strategy(skin: dict[str, Any]) -> str:
+    """Return how a skin was planned, ``file`` where it does not say."""
+    extras = skin.get("extras")
+    ours = extras.get(EXTRAS) if isinstance(extras, dict) else None
+    return str(ours.get("strategy", "file")) if isinstance(ours, dict) else "file"
 
 
 def _moved(document: Gltf, node: dict[str, Any], count: int) -> Points:

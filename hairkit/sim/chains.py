@@ -94,7 +94,7 @@ class ChainGroom:
     """Direction of gravity at the rest pose in the carrier's rigid frame, unit length, (3,)."""
 
     pendulum: float
-    """Length of the longest chain [m]."""
+    """Length of the longest chain's part that turns [m]."""
 
     def rigid(self, pose: Matrix) -> Matrix:
         """Return a carrier's transform without its scale, in the solver's unit, shape (4, 4).
@@ -149,7 +149,12 @@ def chain_groom(rigged: Any, pose: Matrix, settings: ChainSettings) -> ChainGroo
         line = _line(positions[0], positions[list(chain)], tip)
         strands.append(line)
         rest.append(np.diff(line, axis=0)[1:])
-    lengths = [np.linalg.norm(np.diff(s[1:], axis=0) @ stretch.T, axis=1).sum() for s in strands]
+    strategy = getattr(plan, "strategy", "")
+    still = [settings.still_bones(strategy, len(chain)) for chain in plan.chains]
+    lengths = [
+        np.linalg.norm(np.diff(line[1 + first :], axis=0) @ stretch.T, axis=1).sum()
+        for line, first in zip(strands, still, strict=True)
+    ]
     longest = float(max(lengths))
     if not longest > 0.0:
         raise WorldError("chains: expected joints apart from each other")
@@ -157,18 +162,18 @@ def chain_groom(rigged: Any, pose: Matrix, settings: ChainSettings) -> ChainGroo
     counts = np.array([len(line) for line in strands], np.int32)
     joints = np.concatenate([np.asarray(chain, np.int64) for chain in plan.chains])
     there = np.asarray(rigged.into_scene, dtype=np.float64)[:3, :3]
-    still = _turn_of(there).T @ np.array([0.0, -1.0, 0.0])
+    down = _turn_of(there).T @ np.array([0.0, -1.0, 0.0])
     return ChainGroom(
         style=ChainStyle(settings=settings, radius=settings.radius / unit),
         counts=counts,
         points=np.concatenate(strands) @ stretch.T / unit,
-        laid=np.full(len(strands), 2, np.int32),
+        laid=np.array(still, np.int32) + 2,
         unit=unit,
         stretch=stretch,
         joints=joints,
         joint_counts=np.array([len(chain) for chain in plan.chains], np.int64),
         rest=np.concatenate(rest),
-        still_gravity=still,
+        still_gravity=down,
         pendulum=longest,
     )
 

@@ -38,6 +38,10 @@ class ChainSettings:
     """Largest angle that a bone is shown turned from its rest direction, as its parent carries it
     [rad]; None is no limit."""
 
+    still: int | None = None
+    """Bones of each chain, from the root on, that do not turn; at least one always may. None is 1
+    for sectors, whose first band lies on the scalp, and 0 for all others."""
+
     def __post_init__(self) -> None:
         """Refuse values out of range."""
         for name, low, high in (
@@ -53,6 +57,18 @@ class ChainSettings:
         limit = self.angle_limit
         if limit is not None and not 0.0 <= limit <= math.pi:
             raise HairkitError(f"angle_limit: expected 0 to pi rad, got {limit!r}")
+        if self.still is not None and self.still < 0:
+            raise HairkitError(f"still: expected a whole number from 0 on, got {self.still!r}")
+
+    def still_bones(self, strategy: str, count: int) -> int:
+        """Return how many bones of a chain do not turn.
+
+        Args:
+            strategy: How the chain was planned.
+            count: Its bones.
+        """
+        wanted = self.still if self.still is not None else int(strategy == "sectors")
+        return min(wanted, count - 1)
 
     def drag(self) -> float:
         """Return the rate at which speed is lost [1/s]."""
