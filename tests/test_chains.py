@@ -227,6 +227,46 @@ def test_joints_swing_without_twist(world: Any):
     assert np.linalg.norm(turns, axis=1) == pytest.approx(1.0, abs=1e-12)
 
 
+def test_mesh_follows_its_bones(world: Any):
+    """Skin a mesh by the kernel and by plain loops; at rest it lies where the mesh does."""
+    rigged = hk.rig(g.card_mesh(), max_influences=4)
+    pose = turned(1, 0.5) @ np.diag([2.0, 2.0, 2.0, 1.0])
+    chains = world.add_chains(rigged, pose=pose)
+    rest = rigged.vertices @ pose[:3, :3].T
+    assert np.abs(chains.vertices(rigged) - rest).max() < 1e-5
+    world.wind = (4.0, 0.0, 2.0)
+    for turn in hk.motions.nod(seconds=0.5, rate=60):
+        chains.set_pose(turn @ pose)
+        world.step(1 / 60)
+    matrices = chains.skin_matrices()
+    wanted = []
+    for vertex, bones, shares in zip(rigged.vertices, *rigged.plan.weights, strict=True):
+        whole = np.append(vertex, 1.0)
+        parts = [w * (matrices[b] @ whole)[:3] for b, w in zip(bones, shares, strict=True)]
+        wanted.append(sum(parts))
+    assert np.abs(chains.vertices(rigged) - wanted).max() < 1e-5
+    assert np.abs(chains.vertices(rigged) - rest).max() > 0.02
+
+
+def test_rotations_are_those_of_plain_numpy(world: Any):
+    """Work rotations out again from the points, in plain NumPy: bones point where they must."""
+    chains = world.add_chains(hanging())
+    world.wind = (3.0, 0.0, 2.0)
+    for pose in hk.motions.turn_and_nod(seconds=1.0, rate=60):
+        chains.set_pose(pose)
+        world.step(1 / 60)
+    points = (chains.points() - pose[:3, 3]) @ pose[:3, :3]
+    turns = chains.joint_turns().reshape(3, 4, 4)
+    for number, line in enumerate(points.reshape(3, 6, 3)):
+        carried = np.eye(3)
+        for joint in range(4):
+            x, y, z, w = turns[number, joint]
+            cross = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
+            carried = carried @ (np.eye(3) + 2 * w * cross + 2 * cross @ cross)
+            way = line[joint + 2] - line[joint + 1]
+            assert carried @ [0, -1, 0] == pytest.approx(way / np.linalg.norm(way), abs=1e-5)
+
+
 def test_angle_limit_holds(world: Any):
     """Blow hard: no joint is shown turned by more than its limit."""
     chains = world.add_chains(hanging(), ChainSettings(angle_limit=0.2, stiffness=0.0))

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hairkit.errors import WorldError
 from hairkit.sim import columns as col
+from hairkit.sim import joints
 from hairkit.sim.hair import Hair
 from hairkit.style import RIGID_STRETCH
 from hairkit.sway.settings import ChainSettings
@@ -242,6 +243,9 @@ class Chains(Hair):
         self._pose = pose
         self._active = True
         self._turns = np.tile([0.0, 0.0, 0.0, 1.0], (len(groom.joints), 1))
+        start = np.concatenate([[0], np.cumsum(groom.joint_counts)[:-1]])
+        self._chain_joints = np.stack([start, groom.joint_counts], axis=1).astype(np.int32)
+        self._bone_ways = _unit(groom.rest).astype(np.float32)
         self._seen_at = -1
         self._held_at: Matrix | None = None
 
@@ -343,29 +347,24 @@ class Chains(Hair):
 
     def _read_turns(self) -> Matrix:
         """Work the rotations out of where the points are."""
-        groom, pose = self.groom, self.head_pose
-        points = self._world.read(self)
-        # Seen from the carrier, without its scale.
-        local = (points - pose[:3, 3]) @ pose[:3, :3] * groom.unit
-        local = np.linalg.solve(groom.stretch, local.T).T
-        first = np.concatenate([[0], np.cumsum(groom.counts)[:-1]]).astype(np.int64)
-        start = np.concatenate([[0], np.cumsum(groom.joint_counts)[:-1]]).astype(np.int64)
-        turns = np.zeros((len(groom.joints), 4))
-        carried = np.tile(np.eye(3), (len(groom.counts), 1, 1))
+        groom = self.groom
+        into = np.linalg.solve(groom.stretch, self.head_pose[:3, :3].T).astype(np.float32)
         limit = self.settings.angle_limit
-        for bone in range(int(groom.joint_counts.max())):
-            mine = np.flatnonzero(groom.joint_counts > bone)
-            at = first[mine] + 1 + bone
-            way = _unit(local[at + 1] - local[at])
-            rest = _unit(groom.rest[start[mine] + bone])
-            # In the frame of the parent, as it is turned.
-            seen = np.einsum("nji,nj->ni", carried[mine], way)
-            turn = _between(rest, seen)
-            if limit is not None:
-                turn = _limited(rest, seen, turn, limit)
-            turns[start[mine] + bone] = _quaternions(turn)
-            carried[mine] = carried[mine] @ turn
-        return turns
+        turns = np.zeros((len(groom.joints), 4), np.float32)
+        self._world.session.check()
+        joints.swing(
+            self.strand_count,
+            self.strand_first,
+            self._chain_joints,
+            self._bone_ways,
+            7.0 if limit is None else limit,
+            self._world._table,
+            into,
+            self._world.arena,
+            turns,
+        )
+        exact = turns.astype(np.float64)
+        return exact / np.linalg.norm(exact, axis=1, keepdims=True)
 
     def bone_matrices(self) -> Matrix:
         """Return the transform of each of the plan's bones in the carrier's space.
@@ -390,6 +389,49 @@ class Chains(Hair):
             out[joint, :3, 3] = place[mine] - np.einsum("nij,nj->ni", carried[mine], rest)
             place[mine] += np.einsum("nij,nj->ni", carried[mine], groom.rest[row])
         return out
+
+    def skin_matrices(self) -> Matrix:
+        """Return what each of the plan's bones does to the mesh, in the world, (bones, 4, 4).
+
+        What moves vertices from the carrier's space at the rest pose to where bones take them in
+        the world.
+        """
+        return self.pose @ self.bone_matrices()
+
+    @property
+    def pose(self) -> Matrix:
+        """Where what carries them is: its transform into the world, shape (4, 4)."""
+        out = self.head_pose.copy()
+        out[:3, :3] = out[:3, :3] @ self.groom.stretch
+        out[:3, 3] *= self.unit
+        return out
+
+    def vertices(self, rigged: Any) -> Matrix:
+        """Return where a rigged mesh's vertices are in the world [m], shape (v, 3).
+
+        Args:
+            rigged: The `RiggedHair` that the chains came from.
+        """
+        plan = rigged.plan
+        count = len(rigged.vertices)
+        places = np.zeros((count, 3), np.float32)
+        joints.blend(
+            count,
+            plan.weights.indices.shape[1],
+            np.ascontiguousarray(rigged.vertices, np.float32),
+            np.ascontiguousarray(plan.weights.indices, np.int32),
+            np.ascontiguousarray(plan.weights.weights, np.float32),
+            # Seen from the root, where f32 is finest.
+            np.ascontiguousarray(self._from_root()[:, :3], np.float32),
+            places,
+        )
+        return places.astype(np.float64) + self.pose[:3, 3]
+
+    def _from_root(self) -> Matrix:
+        """Return `skin_matrices` without the carrier's place."""
+        linear = np.eye(4)
+        linear[:3, :3] = self.pose[:3, :3]
+        return linear @ self.bone_matrices()
 
     def _joint_rest(self) -> Matrix:
         """Return where joints are at the rest pose in the carrier's space, shape (joints, 3)."""
@@ -458,26 +500,6 @@ def _between(a: Matrix, b: Matrix) -> Matrix:
         about = _unit(np.cross(a[flip], spare))
         turn[flip] = 2.0 * about[:, :, None] * about[:, None, :] - np.eye(3)
     return turn
-
-
-def _limited(a: Matrix, b: Matrix, turn: Matrix, limit: float) -> Matrix:
-    """Return rotations of a towards b by no more than an angle."""
-    angle = np.arccos(np.clip(np.sum(a * b, axis=1), -1.0, 1.0))
-    far = angle > limit
-    if not far.any():
-        return turn
-    out = turn.copy()
-    # On the great circle from a to b.
-    across = _unit(b[far] - a[far] * np.sum(a[far] * b[far], axis=1, keepdims=True))
-    out[far] = _between(a[far], a[far] * np.cos(limit) + across * np.sin(limit))
-    return out
-
-
-def _quaternions(turn: Matrix) -> Matrix:
-    """Return rotations as quaternions (x, y, z, w), shape (n, 4)."""
-    from scipy.spatial.transform import Rotation
-
-    return Rotation.from_matrix(turn).as_quat()
 
 
 def _matrices(quaternions: Matrix) -> Matrix:

@@ -225,7 +225,7 @@ def load_strands(
 
 
 @ti.func
-def _seen(arena: ti.template(), numbers: ti.template(), strand, point):
+def seen_point(arena: ti.template(), numbers: ti.template(), strand, point):
     """Return where the caller sees a guide point, relative to its hair's origin."""
     hair = arena.strand_hair[strand]
     r = arena.strand_row[strand] + point * ti.static(arena.stride)
@@ -263,7 +263,7 @@ def present(
     """
     for s in range(first_strand, first_strand + strand_count):
         for i in range(arena.guide_count[s]):
-            arena.guide_point[arena.guide_start[s] + i] = _seen(arena, numbers, s, i)
+            arena.guide_point[arena.guide_start[s] + i] = seen_point(arena, numbers, s, i)
 
 
 @ti.kernel
@@ -290,7 +290,7 @@ def read_points(
     """
     for s in range(first_strand, first_strand + strand_count):
         for i in range(arena.guide_count[s]):
-            x = _seen(arena, numbers, s, i)
+            x = seen_point(arena, numbers, s, i)
             for c in ti.static(range(3)):
                 points[arena.guide_start[s] - first_point + i, c] = x[c]
 
