@@ -64,7 +64,7 @@ def skull(surface: Surface) -> Skull | None:
         upper = middles[:, 1] > -share * width
         if upper.sum() < 8 or size[upper].sum() <= 0.0:
             continue
-        ball = _ball(middles[upper], size[upper] / size[upper].sum())
+        ball = _ball(middles[upper], size[upper] / size[upper].sum(), 0.5 * width)
         if not 0.2 * width < ball.radius < width:
             continue
         cover = _cover(middles, ball)
@@ -75,21 +75,26 @@ def skull(surface: Surface) -> Skull | None:
     return best
 
 
-def _ball(points: Points, weight: Points) -> Skull:
-    """Return the ball through most of the points; those off it by a fifth count for nothing."""
+def _ball(points: Points, weight: Points, radius: float) -> Skull:
+    """Return the ball through most of the points; those off it by a fifth count for nothing.
+
+    Args:
+        points: Points, shape (n, 3).
+        weight: Of each, shape (n,).
+        radius: Of the ball to begin with, which hangs from the root.
+    """
     terms = np.concatenate([2.0 * points, np.ones((len(points), 1))], axis=1)
     square = (points**2).sum(axis=1)
-    scale = weight
-    middle, radius = np.zeros(3), 1.0
-    for _ in range(12):
+    middle = np.array([0.0, -radius, 0.0])
+    for slack in (0.6, 0.5, 0.4, 0.3, *[0.2] * 10):
+        off = np.linalg.norm(points - middle, axis=1) / radius - 1.0
         # A little of each stays, so that there always is an answer.
-        slack = 1e-9 * np.eye(4)
-        left = (terms * scale[:, None]).T @ terms + slack
+        scale = weight * (np.maximum(1.0 - (off / slack) ** 2, 0.0) ** 2 + 1e-9)
+        left = (terms * scale[:, None]).T @ terms
+        left += 1e-9 * np.trace(left) * np.eye(4)
         found = np.linalg.solve(left, terms.T @ (scale * square))
         middle = found[:3]
         radius = float(np.sqrt(max(found[3] + middle @ middle, 1e-12)))
-        off = np.linalg.norm(points - middle, axis=1) / radius - 1.0
-        scale = weight * (np.maximum(1.0 - (off / 0.2) ** 2, 0.0) ** 2 + 1e-9)
     return Skull(middle, radius)
 
 

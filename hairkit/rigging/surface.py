@@ -168,13 +168,16 @@ def distances(pairs: Rows, length: Points, starts: Points) -> Points:
     head = np.concatenate([pairs[:, 1], pairs[:, 0], open_])
     cost = np.concatenate([length, length, 1.0 + starts[open_]])
     graph = csr_array((np.maximum(cost, 1e-12), (tail, head)), shape=(count + 1, count + 1))
-    found = np.array(dijkstra(graph, indices=count)[:count], dtype=np.float64)
-    return np.clip(found - 1.0, 0.0, None)
+    found: Points = dijkstra(graph, indices=count)
+    return np.maximum(found[:count] - 1.0, 0.0)
 
 
 def _check_faces(faces: ArrayLike, count: int) -> Rows:
     """Return faces as an array, or refuse them."""
-    corners = np.asarray(faces)
+    try:
+        corners = np.asarray(faces)
+    except ValueError as error:
+        raise RigError("bad option", f"faces: expected rows of three numbers ({error})") from None
     if corners.size == 0:
         return np.zeros((0, 3), dtype=np.int64)
     if corners.ndim != 2 or corners.shape[1] != 3 or corners.dtype.kind not in "iu":
@@ -198,4 +201,4 @@ def _frame(away: Points, along: Points) -> Points:
         spare = np.eye(3)[2 if abs(up[2]) < 0.9 else 1]
         back = spare - up * (spare @ up)
     back = back / np.linalg.norm(back)
-    return np.stack([np.cross(up, back), up, back])
+    return np.array([np.cross(up, back), up, back], dtype=np.float64)
