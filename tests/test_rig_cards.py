@@ -217,7 +217,7 @@ def test_ponytail_gets_one_chain_along_its_curve():
     moved = ~on_cap & (made.weights.indices[:, 0] > 0) & (old.weights.indices[:, 0] > 0)
     ours = flow_angle(made, points, faces, root=TOP, among=moved)
     theirs = flow_angle(old, points, faces, root=TOP, among=moved)
-    assert ours < 0.35 and ours < 0.6 * theirs
+    assert ours < 0.35 and ours < 0.75 * theirs
 
 
 def test_tail_stays_at_the_head_when_its_bones_turn():

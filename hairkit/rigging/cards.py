@@ -82,10 +82,11 @@ def plan_cards(
     where it leaves it. Otherwise hair is measured from the end of each piece that is nearest to the
     root.
 
-    Along a chain a vertex is moved by the two bones whose bands' middles it is between, the nearer
-    one more; between the first bone and the scalp by that bone and the root. Hair too short to
-    swing follows the root. In a piece wider than a lock, chains share the vertices between them.
-    The weights of neighbours are near each other, however few bones may move one.
+    A bone moves what is past it: at the scalp the root moves all, at a bone it and the one before
+    it move half each, at the end of its band it moves all, and in between shares go over evenly. So
+    a vertex's heaviest bone is the one whose way to the next it lies along. Hair too short to
+    swing follows the root. In a piece wider than a lock, chains share the vertices between them:
+    there, where four bones meet, weights are smooth with four influences and may jump with fewer.
 
     Args:
         vertices: Positions, shape (v, 3), any unit.
@@ -380,10 +381,10 @@ def _weights(flow: Course, locks: Locks, segments: int, influences: int) -> Weig
         own = np.take_along_axis(locks.shares, near[:, k : k + 1], axis=1)[:, 0] * locks.moving
         span = locks.end[lock] - locks.start[lock]
         place = np.clip((flow.far - locks.start[lock]) / span, 0.0, 1.0) * segments
-        # From one band's middle to the next, weights go over evenly. Before the first is the root.
-        over = np.where(place < 0.5, 2.0 * place, place + 0.5)
-        step = np.clip(np.floor(over), 0, segments)
-        lean = over - step
+        # A bone stands in its band's middle and turns what is past it: half of it at the bone, all
+        # at the band's end, where the next one's share begins. So bends are even.
+        step = np.clip(np.floor(place), 0, segments)
+        lean = place - step
         step = step.astype(np.int64)
         lean = np.where(step >= segments, 0.0, lean)
         first = lock * segments
@@ -396,9 +397,10 @@ def _weights(flow: Course, locks: Locks, segments: int, influences: int) -> Weig
 
 
 def _fewest(bone: Rows, share: Points, influences: int) -> Weights:
-    """Return the heaviest bones of each place, without a jump where one takes another's turn.
+    """Return the heaviest bones of each place, seldom with a jump where one takes another's turn.
 
-    Each kept share is less by the heaviest that is not kept, so a bone comes and goes at 0.
+    Each kept share is less by the heaviest that is not kept, so a bone comes and goes at 0, but
+    where all that could be kept weigh the same.
     """
     order = np.argsort(-share, axis=1, kind="stable")
     share = np.take_along_axis(share, order, axis=1)
