@@ -192,7 +192,7 @@ def _warnings(document: Gltf, rigged: RiggedHair, springs: dict[str, Any], root:
     if words:
         notes.append(
             f"the hair is {' and '.join(words)} by nodes above it, where VRM's reference only "
-            "looks at their rotation: some programs will sway it wrongly"
+            "looks at their rotation: some programs may sway it wrongly"
         )
     return notes
 

@@ -39,7 +39,10 @@ async function sprung({ file, frames, rate, node, turns }) {
     for (const scene of scenes) scene.updateMatrixWorld(true);
     return objects.map(({ matrixWorld }) => new Vector3().setFromMatrixPosition(matrixWorld));
   };
-  const positions = [places().map((place) => place.toArray())];
+  const before = places();
+  // The loader reads where tails are before anybody has computed where nodes are.
+  manager.reset();
+  const positions = [before.map((place) => place.toArray())];
   for (let frame = 0; frame < frames; frame++) {
     const turn = turns[Math.min(frame, turns.length - 1)];
     if (turn) turned.quaternion.fromArray(turn);
