@@ -2,7 +2,6 @@
 
 import copy
 import json
-from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -10,12 +9,15 @@ from typing import Any
 import gltf_scenes as g
 import numpy as np
 import pytest
+from numpy.typing import ArrayLike
 from test_rig import NODES, avatar, node_named
 
 import hairkit as hk
 from hairkit.cli import run
 from hairkit.errors import RigError
 from hairkit.rigging import with_springs
+from hairkit.rigging.plan import Bone, Plan, Weights
+from hairkit.rigging.rig import baked, document_of
 from hairkit.rigging.springs import spring_numbers
 from hairkit.shapes import Box, Capsule, Sphere
 
@@ -141,6 +143,28 @@ def test_each_chain_is_a_spring_with_an_empty_tail(tmp_path: Path, options: dict
         assert np.isclose(move @ along, max(ends, half))
 
 
+def test_chains_that_branch_are_springs_of_their_own(tmp_path: Path):
+    """Let a chain begin at another one's middle bone: two springs that share no joint."""
+    places = [(0.0, 1.7, 0.0), *((0.1, y, 0.0) for y in (1.65, 1.55, 1.4)), (0.2, 1.5, 0.0)]
+    names = ["HairRoot", "Hair_S1_B1", "Hair_S1_B2", "Hair_S1_B3", "Hair_S2_B1"]
+    bones = tuple(
+        Bone(name=name, position=place, parent=parent)
+        for name, place, parent in zip(names, places, (-1, 0, 1, 2, 1), strict=True)
+    )
+    document, hair = document_of(g.write(tmp_path / "in.glb", g.hair_scene()), None)
+    count = len(hair.vertices)
+    weights = Weights(np.arange(count, dtype=np.int32)[:, None] % 5, np.ones((count, 1)))
+    tree = Plan(bones=bones, weights=weights, chains=((1, 2, 3), (4,)), strategy="cards")
+    data = with_springs(baked(document, hair, tree)).document.json
+    check_by_the_spec(data)
+    found = springs_of(data)["springs"]
+    assert [len(spring["joints"]) for spring in found] == [4, 2]
+    # The lone bone goes on in the direction from the bone that it branches off.
+    tail = data["nodes"][found[1]["joints"][1]["node"]]["translation"]
+    assert np.allclose(np.cross(tail, np.subtract(places[4], places[1])), 0.0, atol=1e-9)
+    assert np.dot(tail, np.subtract(places[4], places[1])) > 0.0
+
+
 def test_avatars_own_data_stays(tmp_path: Path):
     """Give springs to an avatar that has some: its own are kept to the letter, ours come after."""
     scene, binary = avatar(1, modification="allowModification")
@@ -243,9 +267,9 @@ def swing(
     frames: int,
     *,
     length: float = LENGTH,
-    rest: Sequence[float] = (0.0, -1.0, 0.0),
-    start: Sequence[float],
-    before: Sequence[float] | None = None,
+    rest: ArrayLike = (0.0, -1.0, 0.0),
+    start: ArrayLike,
+    before: ArrayLike | None = None,
 ) -> np.ndarray:
     """Run VRM's reference on one bone whose head stays at the origin.
 
@@ -368,8 +392,8 @@ def test_few_frames_a_second_keep_the_decay(tmp_path: Path):
     assert numbers.held and numbers.drag == 0.0
     wanted = modes(swing(joint_for(60.0, 0.92, 0.1), 60.0, 60, start=tilted(0.02)), 60.0)
     found = modes(swing(joint_for(30.0, 0.92, 0.1), 30.0, 30, start=tilted(0.02)), 30.0)
-    assert np.allclose(found.real, wanted.real, rtol=0.01)
-    assert 0.8 < np.abs(found.imag).max() / np.abs(wanted.imag).max() < 1.0
+    assert np.allclose(np.real(found), np.real(wanted), rtol=0.01)
+    assert 0.8 < np.abs(np.imag(found)).max() / np.abs(np.imag(wanted)).max() < 1.0
     rigged = hk.rig(g.write(tmp_path / "in.glb", g.hair_scene()))
     assert "few" in with_springs(rigged, frame_rate=30.0).note
     assert with_springs(rigged).note == ""

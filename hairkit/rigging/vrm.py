@@ -344,7 +344,7 @@ def _pushed(
         for joint, tail in zip(joints[:-1], tails, strict=True):
             room = min((_gap(body, tail) for body in bodies), default=np.inf)
             count += room < joint["hitRadius"]
-    return [f"colliders push {count} joints out of the rest pose"] if count else []
+    return [f"colliders push joints out of the rest pose ({count})"] if count else []
 
 
 def _gap(body: "Sphere | Capsule", place: Points) -> float:
