@@ -1,6 +1,8 @@
 """``hairkit rig``: a hair mesh without bones in, a skinned one out."""
 
 import json as plain_json
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,6 +11,8 @@ import typer
 from hairkit.errors import RigError
 
 Triple = tuple[float, float, float]
+RIGGED = (".glb", ".gltf", ".vrm")
+"""Endings of files whose hair may have bones."""
 
 
 def rig(
@@ -108,6 +112,27 @@ def rig(
 
         save_picture(plan_picture(hair.plan, hair.vertices, hair.faces), picture)
         typer.echo(f"wrote {picture}")
+    if hair.note:
+        typer.echo(f"note: {hair.note}", err=True)
+
+
+def sway(
+    source: str,
+    motion: Any,
+    out: Path,
+    *,
+    wind: Triple,
+    backend: str | None,
+    progress: Callable[[], AbstractContextManager[Callable[[str, int, int], None]]],
+) -> None:
+    """Let a rigged file's hair sway, for ``hairkit simulate``."""
+    from hairkit.record_rig import record_rig
+
+    with progress() as told:
+        hair = record_rig(source, motion, out, wind=wind, backend=backend, progress=told)
+    typer.echo(
+        f"wrote {out}: {hair.name}, {len(hair.plan.chains)} chains, {len(motion) + 1} key frames"
+    )
     if hair.note:
         typer.echo(f"note: {hair.note}", err=True)
 

@@ -23,8 +23,10 @@ ALLOWED: dict[str, set[str]] = {
     "groom": {"errors", "paths", "style", "head", "shapes"},
     "io": {"errors", "paths", "style", "head", "groom"},
     "rigging": {"errors", "paths", "io"},
+    "sway": {"errors", "paths", "io", "rigging"},
     "backend": {"errors", "paths"},
     "sim": {
+        "sway",
         "errors",
         "paths",
         "shapes",
@@ -61,6 +63,7 @@ TOP = {
     "cli_rig",
     "demo",
     "record",
+    "record_rig",
     "view",
 }
 NUMPY_SIDE = tuple(part for part in ALLOWED if part not in ("backend", "sim", "draw"))

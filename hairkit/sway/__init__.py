@@ -1,0 +1,1 @@
+"""Rigged hair that sways: settings, characters that wear it, budgets, bakes. No Taichi here."""
