@@ -56,6 +56,13 @@ def rig(
     replace_skin: Annotated[
         bool, typer.Option("--replace-skin", help="Rig a mesh that has a skin, too.")
     ] = False,
+    vrm: Annotated[
+        bool,
+        typer.Option("--vrm", help="Add VRM 1.0's spring bones, which other programs sway."),
+    ] = False,
+    frame_rate: Annotated[
+        float, typer.Option(help="Frames a second at which spring bones will run.")
+    ] = 60.0,
     plan_json: Annotated[
         str | None, typer.Option(metavar="FILE", help="Write bones and weights as JSON.")
     ] = None,
@@ -85,6 +92,10 @@ def rig(
         strategy=chosen,
         replace_skin=replace_skin,
     )
+    if vrm:
+        from hairkit.rigging.vrm import with_springs
+
+        hair = with_springs(hair, frame_rate=frame_rate)
     if out is not None:
         hair.save(out)
         bones = len(hair.bone_names)

@@ -30,7 +30,9 @@ class RigError(HairkitError):
     ``reason`` says what is wrong and what was expected; the message has the file's name before it,
     where there is a file. ``kind`` names the sort of failure: ``no vertices``, ``not finite``,
     ``above root``, ``bad option``, ``no such mesh``, ``already skinned``, ``no skin``,
-    ``unsupported``, ``not permitted``, ``unreadable``, ``out of memory``, ``lost skin``.
+    ``unsupported``, ``not permitted``, ``unreadable``, ``out of memory``, ``lost skin``; and for
+    springs ``old version`` (an avatar or springs of another VRM than 1.0) and ``no length`` (bones
+    that the scene scales to nothing).
     """
 
     def __init__(self, kind: str, reason: str, where: str = "") -> None:
