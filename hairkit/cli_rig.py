@@ -23,8 +23,11 @@ def rig(
         str | None, typer.Option("--out", "-o", help="Where to: .glb, .gltf or .vrm.")
     ] = None,
     sectors: Annotated[
-        int, typer.Option(help="Bone chains round the axis; with cards, the most there may be.")
-    ] = 3,
+        int | None,
+        typer.Option(
+            help="Bone chains round the axis, by default 3; with cards, the most there may be."
+        ),
+    ] = None,
     segments: Annotated[int, typer.Option(help="Bones of each chain.")] = 3,
     max_influences: Annotated[
         int, typer.Option(help="Bones that may move one vertex, 1 to 4.")

@@ -77,7 +77,9 @@ def hair_scene(**hair_node: Any) -> tuple[dict[str, Any], bytes]:
     points, faces = card_mesh()
     corners = points.astype(np.float32)
     face_rows = faces.astype(np.uint32).reshape(-1, 1)
-    longer = np.where(corners[:, 1:2] < 1.5, np.float32([[0.0, -0.1, 0.0]]), np.float32(0.0))
+    longer = np.where(
+        corners[:, 1:2] < 1.5, np.array([[0.0, -0.1, 0.0]], np.float32), np.float32(0.0)
+    )
     data, binary = accessors(
         [
             (corners, "VEC3"),

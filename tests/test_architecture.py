@@ -22,7 +22,7 @@ ALLOWED: dict[str, set[str]] = {
     "head": {"errors", "paths", "shapes", "landmarks"},
     "groom": {"errors", "paths", "style", "head", "shapes"},
     "io": {"errors", "paths", "style", "head", "groom"},
-    "rigging": {"errors", "paths", "io"},
+    "rigging": {"errors", "paths", "io", "shapes"},
     "sway": {"errors", "paths", "io", "rigging"},
     "backend": {"errors", "paths"},
     "sim": {

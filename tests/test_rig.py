@@ -652,10 +652,11 @@ def test_each_kind_of_failure_is_logged_once(caplog: pytest.LogCaptureFixture):
     module = sys.modules["hairkit.rigging.rig"]
     module._told.clear()
     with caplog.at_level(logging.WARNING, logger="hairkit.rigging"):
-        for options in ({"sectors": 0}, {"segments": 0}, {"root": (0, -9, 0)}):
+        bad: list[dict[str, Any]] = [{"sectors": 0}, {"segments": 0}, {"root": (0, -9, 0)}]
+        for options in bad:
             with pytest.raises(RigError):
                 rig_of(g.card_mesh(), **options)
-    assert [record.args[0] for record in caplog.records if record.args] == [
+    assert [next(iter(record.args or ())) for record in caplog.records] == [
         "bad option",
         "above root",
     ]

@@ -26,7 +26,7 @@ def key_frames(path: Path) -> tuple[dict[str, Any], dict[tuple[int, str], np.nda
     """Return a file's JSON, its last animation's values by node and path, and their times."""
     data, binary = g.unpack(path)
     animation = data["animations"][-1]
-    values = {}
+    values, times = {}, np.zeros(0)
     for channel in animation["channels"]:
         sampler = animation["samplers"][channel["sampler"]]
         target = channel["target"]

@@ -166,9 +166,9 @@ go(keys=("p",))
 go(keys=("r",))
 facts["recording"] = view.recording is not None
 go(4)
-at = stage.world.time
+begun = stage.world.time
 go()
-facts["recorded step"] = stage.world.time - at
+facts["recorded step"] = stage.world.time - begun
 go(keys=("r",))
 go(keys=("r", "r"))
 facts["note"] = view.note
@@ -201,11 +201,11 @@ facts["frames run"] = desk.count - frames
 facts["left"] = len(stage.world.hairs)
 facts["written"] = [path.name for path in view.written]
 
-camera = hk.Camera(position=(0.0, 0.0, 1.0), target=(0.0, 0.0, 0.0))
-lines = LineScene(np.array([[(-0.1, 0.1, 0.0), (0.05, 0.1, 0.0)]]), camera, WIDTH, HEIGHT)
+front = hk.Camera(position=(0.0, 0.0, 1.0), target=(0.0, 0.0, 0.0))
+lines = LineScene(np.array([[(-0.1, 0.1, 0.0), (0.05, 0.1, 0.0)]]), front, WIDTH, HEIGHT)
 shots["lines"] = lines.image()
 lines.close()
-facts["pixels a metre"] = 0.5 * HEIGHT / math.tan(0.5 * camera.fov)
+facts["pixels a metre"] = 0.5 * HEIGHT / math.tan(0.5 * front.fov)
 np.savez("shots.npz", **shots)
 Path("facts.json").write_text(json.dumps(facts))
 print("DONE")

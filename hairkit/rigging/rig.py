@@ -16,6 +16,7 @@ from hairkit.io.files import check_input, check_output, written_beside
 from hairkit.io.gltf import Gltf
 from hairkit.rigging import gates
 from hairkit.rigging.bake import HairMesh, bake, skinned_positions
+from hairkit.rigging.cards import plan_cards
 from hairkit.rigging.find import find_hair
 from hairkit.rigging.plan import Plan, Points, check_axis, check_vertices, plan
 
@@ -108,7 +109,7 @@ def rig(
     mesh: str | None = None,
     root: ArrayLike | None = None,
     axis: ArrayLike | None = None,
-    sectors: int = 3,
+    sectors: int | None = None,
     segments: int = 3,
     max_influences: int = 2,
     reference: ArrayLike | None = None,
@@ -126,7 +127,8 @@ def rig(
             of the bounds.
         axis: Direction in which hair grows, in the mesh's own space; None is straight down in the
             scene.
-        sectors: As `plan`. With ``cards``, the most chains that there may be.
+        sectors: As `plan`; None is 3. With ``cards``, the most chains that there may be; None is as
+            many as there are locks, up to a dozen.
         segments: As `plan`.
         max_influences: As `plan`.
         reference: As `plan`.
@@ -241,7 +243,7 @@ def plan_hair(
     root: ArrayLike | None = None,
     axis: ArrayLike | None = None,
     strategy: Strategy = "sectors",
-    sectors: int = 3,
+    sectors: int | None = None,
     segments: int = 3,
     max_influences: int = 2,
     reference: ArrayLike | None = None,
@@ -250,12 +252,20 @@ def plan_hair(
     along = check_axis(_down(hair.into_scene(document)) if axis is None else axis)
     anchor = top_centre(hair.vertices, along) if root is None else root
     if strategy == "cards":
-        raise RigError("bad option", "strategy: cards is not there yet")
+        return plan_cards(
+            hair.vertices,
+            hair.faces,
+            root=anchor,
+            axis=along,
+            chains=sectors,
+            segments=segments,
+            max_influences=max_influences,
+        )
     return plan(
         hair.vertices,
         root=anchor,
         axis=along,
-        sectors=sectors,
+        sectors=3 if sectors is None else sectors,
         segments=segments,
         max_influences=max_influences,
         reference=reference,
