@@ -30,7 +30,8 @@ class RigError(HairkitError):
     ``reason`` says what is wrong and what was expected; the message has the file's name before it,
     where there is a file. ``kind`` names the sort of failure: ``no vertices``, ``not finite``,
     ``above root``, ``bad option``, ``no such mesh``, ``already skinned``, ``unsupported``,
-    ``not permitted``, ``unreadable``, ``out of memory``, ``lost skin``.
+    ``not permitted``, ``unreadable``, ``out of memory``, ``lost skin``; ``unexpected`` stands for
+    an error that a manager met and that is none of these.
     """
 
     def __init__(self, kind: str, reason: str, where: str = "") -> None:
