@@ -128,6 +128,8 @@ class HairPass:
         self._tools = tools
         self._mailbox = mailbox
         self._claims: list[Accessory] = []
+        # Not the pass itself: it would hold the table that holds it.
+        self._mark = object()
 
     def run(self) -> None:
         """Look at every accessory that no other pass has; raise nothing; post at the end."""
@@ -136,7 +138,7 @@ class HairPass:
                 if self._mailbox.closed or self.character.stage is not self._stage:
                     break
                 # One step, so that of two passes at once only one gets it.
-                if self.taken.setdefault(accessory, self) is self:
+                if self.taken.setdefault(accessory, self._mark) is self._mark:
                     self._look(accessory)
         except Exception:
             _log.exception("a pass through %r ended early", self.character)

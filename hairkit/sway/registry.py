@@ -83,6 +83,8 @@ def release_bind(accessory: Accessory, world: Any, holder: Any) -> None:
 
 
 def sizes() -> tuple[int, int]:
-    """Return how many accessories are being rigged and how many are bound."""
+    """Return how many accessories are being rigged and how many are bound, by holders alive."""
     with _lock:
-        return len(_rigging), len(_bound)
+        rigging = sum(held() is not None for held in _rigging.values())
+        bound = sum(any(h() is not None for h in holders.values()) for holders in _bound.values())
+        return rigging, bound

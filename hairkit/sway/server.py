@@ -56,7 +56,7 @@ class RigServer:
         self._wanted: deque[Character] = deque()
         self._done: dict[Character, set[Accessory]] = {}
         self._failed: dict[Character, list[Failure]] = {}
-        self._worker: Running | None = None
+        self._workers: list[Running] = []
         self._busy = False
         self._closed = False
         stage.character_added.connect(self._came, sender=stage)
@@ -82,11 +82,11 @@ class RigServer:
             self._wanted.clear()
             self._done.clear()
             self._failed.clear()
-            worker, self._worker = self._worker, None
+            workers, self._workers = self._workers, []
         self.stage.character_added.disconnect(self._came)
         self.stage.character_removed.disconnect(self._went)
         self.stage.accessory_added.disconnect(self._came)
-        if worker is not None and wait_for([worker], timeout):
+        if wait_for(workers, timeout):
             _log.warning("the rig server's thread did not end in %g s and is abandoned", timeout)
 
     def _came(self, _: Any, *, character: Character, accessory: Accessory | None = None) -> None:
@@ -105,7 +105,7 @@ class RigServer:
                 self._busy = False
             return
         with self._lock:
-            self._worker = worker
+            self._workers = [each for each in self._workers if each.is_alive()] + [worker]
 
     def _went(self, _: Any, *, character: Character) -> None:
         with self._lock:
