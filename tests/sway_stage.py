@@ -1,5 +1,6 @@
 """A clock that is set, threads that are stepped, and a world that only counts."""
 
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -8,7 +9,17 @@ import numpy as np
 
 from hairkit.errors import HairkitError, RigError
 from hairkit.rigging import RiggedHair, rig
-from hairkit.sway import ChainSettings
+from hairkit.sway import (
+    Accessory,
+    ChainSettings,
+    Character,
+    HairManager,
+    Stage,
+    attach,
+    hair_rigged,
+    rig_failed,
+)
+from hairkit.sway.manager import DELAY_S
 
 FRAME = 1.0 / 64.0
 """A frame that binary numbers hold exactly, so that times add up."""
@@ -150,3 +161,69 @@ def moved(x: float, y: float = 0.0, z: float = 0.0) -> np.ndarray:
     matrix = np.eye(4)
     matrix[:3, 3] = x, y, z
     return matrix
+
+
+MADE: list[weakref.ref[HairManager]] = []
+"""Managers of the test."""
+
+
+class Show:
+    """A stage with a manager, and all that it needs."""
+
+    def __init__(self, **options: Any) -> None:
+        self.clock, self.threads, self.stage = Clock(), Threads(), Stage()
+        self.rigger = Rigger()
+        self.world: FakeWorld | None = options.pop("world", FakeWorld())
+        self.options = {
+            "world": self.world,
+            "clock": self.clock,
+            "start": self.threads,
+            "rigger": self.rigger,
+            "reader": lambda _: RIGGED,
+            **options,
+        }
+        self.manager = self.attach()
+        self.said: list[tuple[str, str, Any]] = []
+        hair_rigged.connect(self._rigged)
+        rig_failed.connect(self._failed)
+
+    def attach(self, **options: Any) -> HairManager:
+        """Attach a manager to the stage."""
+        made = attach(self.stage, **{**self.options, **options})
+        MADE.append(weakref.ref(made))
+        return made
+
+    def _rigged(self, _: Any, *, character: Any, mesh: Any, bone_names: Any) -> None:
+        self.said.append((character.name, mesh.name, bone_names))
+
+    def _failed(self, _: Any, *, character: Any, mesh: Any, error: Any) -> None:
+        self.said.append((character.name, mesh.name, error.kind))
+
+    def add(self, *sources: Any, name: str = "Ann", local: bool = False) -> Character:
+        """Let a character with hair come."""
+        hair = [Accessory(f"hair {n}", source=source) for n, source in enumerate(sources)]
+        character = Character(name, accessories=hair, local=local)
+        self.stage.add(character)
+        return character
+
+    def wait(self, seconds: float = DELAY_S) -> None:
+        """Let time pass and update."""
+        self.clock.now += seconds
+        self.manager.update()
+
+    def settle(self) -> None:
+        """Let everything happen that is due."""
+        for _ in range(4):
+            self.wait()
+            self.threads.run()
+        self.manager.update()
+
+    @property
+    def kinds(self) -> list[str]:
+        """What is in the world."""
+        assert self.world is not None
+        return self.world.kinds
+
+
+MakeShow = Callable[..., Show]
+"""Makes shows in a test that are cleared away after it."""

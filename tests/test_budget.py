@@ -137,6 +137,10 @@ def test_what_is_behind_the_camera_holds():
     rows = [Hair(-1.0), Hair(30.0)]
     Budget(1, FRONT).apply(rows)
     assert active(rows) == [False, True]
+    # Just behind: its ball does not reach the camera, though it reaches the picture's sides.
+    rows[0].position[2] = 0.15
+    Budget(1, FRONT).apply(rows)
+    assert active(rows) == [False, True]
 
 
 def test_without_a_camera_the_order_of_coming_decides():

@@ -1,114 +1,19 @@
-"""The manager's rules, each on a clock that is set and threads that are stepped."""
+"""The manager's rules: when a pass runs, and what is bound."""
 
-import gc
-import threading
-import weakref
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-import gltf_scenes as g
 import numpy as np
 import pytest
-from sway_stage import RIGGED, Clock, FakeWorld, Rigger, Threads, moved
+from sway_stage import RIGGED, MakeShow, Show, moved
 
-import hairkit as hk
 from hairkit.errors import FileError, HairkitError, RigError, SessionError
 from hairkit.sway import (
     Accessory,
     ChainSettings,
     Character,
-    HairManager,
-    Stage,
-    attach,
-    hair_rigged,
-    read_rig,
     registry,
-    rig_failed,
 )
-from hairkit.sway.manager import DELAY_S
 from hairkit.sway.passes import LENGTH_M
-from hairkit.sway.reading import chains_of
-
-MADE: list[weakref.ref[HairManager]] = []
-"""Managers of the test."""
-
-
-class Show:
-    """A stage with a manager, and all that it needs."""
-
-    def __init__(self, **options: Any) -> None:
-        self.clock, self.threads, self.stage = Clock(), Threads(), Stage()
-        self.rigger = Rigger()
-        self.world: FakeWorld | None = options.pop("world", FakeWorld())
-        self.options = {
-            "world": self.world,
-            "clock": self.clock,
-            "start": self.threads,
-            "rigger": self.rigger,
-            "reader": lambda _: RIGGED,
-            **options,
-        }
-        self.manager = self.attach()
-        self.said: list[tuple[str, str, Any]] = []
-        hair_rigged.connect(self._rigged)
-        rig_failed.connect(self._failed)
-
-    def attach(self, **options: Any) -> HairManager:
-        """Attach a manager to the stage."""
-        made = attach(self.stage, **{**self.options, **options})
-        MADE.append(weakref.ref(made))
-        return made
-
-    def _rigged(self, _: Any, *, character: Any, mesh: Any, bone_names: Any) -> None:
-        self.said.append((character.name, mesh.name, bone_names))
-
-    def _failed(self, _: Any, *, character: Any, mesh: Any, error: Any) -> None:
-        self.said.append((character.name, mesh.name, error.kind))
-
-    def add(self, *sources: Any, name: str = "Ann", local: bool = False) -> Character:
-        """Let a character with hair come."""
-        hair = [Accessory(f"hair {n}", source=source) for n, source in enumerate(sources)]
-        character = Character(name, accessories=hair, local=local)
-        self.stage.add(character)
-        return character
-
-    def wait(self, seconds: float = DELAY_S) -> None:
-        """Let time pass and update."""
-        self.clock.now += seconds
-        self.manager.update()
-
-    def settle(self) -> None:
-        """Let everything happen that is due."""
-        for _ in range(4):
-            self.wait()
-            self.threads.run()
-        self.manager.update()
-
-    @property
-    def kinds(self) -> list[str]:
-        """What is in the world."""
-        assert self.world is not None
-        return self.world.kinds
-
-
-@pytest.fixture(autouse=True)
-def nothing_is_left() -> Iterator[None]:
-    """Destroy every manager after its test: no claim is left in this process."""
-    yield
-    for made in MADE:
-        manager = made()
-        if manager is not None:
-            manager.destroy()
-    MADE.clear()
-    gc.collect()
-    assert registry.sizes() == (0, 0)
-
-
-@pytest.fixture
-def show() -> Show:
-    """Give a show with nobody on the stage."""
-    return Show()
 
 
 def test_registries_hold_what_is_rigged_and_bound_and_no_more(show: Show):
@@ -169,9 +74,9 @@ def test_each_character_has_its_own_deadline(show: Show):
     assert len(show.threads.waiting) == 2
 
 
-def test_characters_present_at_attach_are_watched_like_later_ones():
+def test_characters_present_at_attach_are_watched_like_later_ones(make_show: MakeShow):
     """Attach after a character came: its hair is bound, and what it puts on later, too."""
-    show = Show()
+    show = make_show()
     show.manager.destroy()
     ann = show.add("good")
     show.manager = show.attach()
@@ -184,9 +89,9 @@ def test_characters_present_at_attach_are_watched_like_later_ones():
     assert show.kinds == ["chains", "chains"]
 
 
-def test_local_watches_the_local_character_only():
+def test_local_watches_the_local_character_only(make_show: MakeShow):
     """Let a local and another character come."""
-    show = Show(characters="local")
+    show = make_show(characters="local")
     show.add("good", name="Ann", local=True)
     show.add("good", name="Ben")
     show.settle()
@@ -204,9 +109,9 @@ def test_leaving_cancels_the_deadline(show: Show):
     assert show.rigger.asked == [] and show.kinds == []
 
 
-def test_only_so_many_passes_run_at_once():
+def test_only_so_many_passes_run_at_once(make_show: MakeShow):
     """Let five come with room for two passes: the rest wait, in the order of coming."""
-    show = Show(passes=2)
+    show = make_show(passes=2)
     for number in range(5):
         show.add("good", name=str(number))
     show.wait()
@@ -231,7 +136,7 @@ def test_no_match_no_bind(show: Show):
     assert show.kinds == [] and show.rigger.asked == []
 
 
-def test_match_is_the_users_and_may_raise(caplog: pytest.LogCaptureFixture):
+def test_match_is_the_users_and_may_raise(make_show: MakeShow, caplog: pytest.LogCaptureFixture):
     """Match by a filter of one's own that raises for one accessory: that one does not match."""
 
     def match(accessory: Accessory) -> bool:
@@ -239,24 +144,24 @@ def test_match_is_the_users_and_may_raise(caplog: pytest.LogCaptureFixture):
             raise RuntimeError("not that one")
         return True
 
-    show = Show(match=match)
+    show = make_show(match=match)
     show.add("good", "good")
     show.settle()
     assert show.kinds == ["chains"] and "not that one" in caplog.text
 
 
-def test_without_a_world_nothing_is_rigged():
+def test_without_a_world_nothing_is_rigged(make_show: MakeShow):
     """Attach without a world."""
-    show = Show(world=None)
+    show = make_show(world=None)
     show.add("good")
     show.settle()
     assert show.rigger.asked == [] and show.said == [] and show.manager.swaying == []
 
 
-def test_options_and_settings_reach_rig_and_world():
+def test_options_and_settings_reach_rig_and_world(make_show: MakeShow):
     """Rig with the options, bind with the settings at head pose times attachment."""
     settings = ChainSettings(damping=0.5, stiffness=0.2)
-    show = Show(rig={"sectors": 3, "segments": 4}, settings=settings)
+    show = make_show(rig={"sectors": 3, "segments": 4}, settings=settings)
     hair = Accessory("hair", source="good", attachment=moved(0.0, 0.1))
     ann = Character("Ann", head_pose=moved(2.0), accessories=[hair])
     show.stage.add(ann)
@@ -338,13 +243,13 @@ def test_boned_hair_is_left_and_bound_as_it_is(show: Show):
     assert show.kinds == ["chains"] and show.said == [] and show.manager.failures == []
 
 
-def test_boned_hair_that_cannot_be_read_gets_the_pendulum():
+def test_boned_hair_that_cannot_be_read_gets_the_pendulum(make_show: MakeShow):
     """Fail to read it: a pendulum and the reader's reason."""
 
     def reader(_: Any) -> Any:
         raise RigError("unreadable", "a knot")
 
-    show = Show(reader=reader)
+    show = make_show(reader=reader)
     show.add("already skinned")
     show.settle()
     assert show.kinds == ["pendulum"] and show.manager.failures[0].error.reason == "a knot"
@@ -432,405 +337,3 @@ def test_a_world_of_another_thread_is_said_so(show: Show):
     show.world.add_chains = right
     show.manager.update()
     assert show.kinds == ["chains"]
-
-
-# ---- several passes and managers
-
-
-def test_an_accessory_that_comes_during_a_pass_gets_one_of_its_own(show: Show):
-    """Start a second pass while the first is at its hair: the one that ends last binds both."""
-    ann = show.add("good")
-    show.wait()
-    late = Accessory("late hair", source="good")
-
-    def during() -> None:
-        ann.wear(late)
-        show.wait()
-        assert len(show.threads.waiting) == 1
-        show.threads.run()
-        show.manager.update()
-        # The second pass has ended and left the first one's mesh alone; the first still runs.
-        assert show.kinds == [] and show.rigger.asked == ["good", "good"]
-
-    show.rigger.during = during
-    show.threads.run()
-    assert show.kinds == []
-    show.manager.update()
-    assert show.kinds == ["chains", "chains"]
-    show.settle()
-    assert show.world is not None and show.world.ever == 2 and len(show.rigger.asked) == 2
-
-
-def test_bind_waits_for_hair_that_is_due(show: Show):
-    """Put hair on during a pass that ends first: both are bound in one go."""
-    ann = show.add("good")
-    show.wait()
-    ann.wear(Accessory("late hair", source="good"))
-    show.threads.run()
-    show.manager.update()
-    assert show.kinds == []
-    show.settle()
-    assert show.kinds == ["chains", "chains"]
-
-
-def test_two_managers_rig_a_mesh_once_and_bind_it_once_into_one_world(show: Show):
-    """Let a second manager's pass meet a mesh that the first is at: skipped, then left to it."""
-    other = show.attach()
-    ann = show.add("good")
-    show.wait()
-    other.update()
-    first, second = show.threads.waiting
-    show.threads.waiting.clear()
-
-    def during() -> None:
-        second.run()
-        other.update()
-        show.clock.now += 1.0
-        other.update()
-        assert show.threads.waiting == [] and show.kinds == []
-
-    show.rigger.during = during
-    first.run()
-    other.update()
-    assert show.threads.waiting == []
-    show.manager.update()
-    assert show.kinds == ["chains"]
-    for _ in range(3):
-        other.update()
-        show.settle()
-    assert show.kinds == ["chains"] and show.rigger.asked == ["good"] and len(show.said) == 1
-    assert ann.accessories[0] in show.manager.bindings(ann) and other.swaying == []
-    # Whoever is left takes over.
-    show.manager.destroy()
-    other.update()
-    assert show.kinds == ["chains"] and len(other.swaying) == 1
-
-
-def test_two_managers_bind_into_two_worlds(show: Show):
-    """Give the second manager a world of its own: rigged once, bound in both."""
-    world = FakeWorld()
-    other = show.attach(world=world)
-    show.add("good")
-    for _ in range(3):
-        show.settle()
-        other.update()
-    assert show.kinds == world.kinds == ["chains"] and show.rigger.asked == ["good"]
-    assert len(show.said) == 1
-
-
-def test_the_second_manager_tries_itself_what_the_first_could_not_rig(show: Show):
-    """Let the first manager's rig fail: the second waits for that, and reports on its own."""
-    world = FakeWorld()
-    other = show.attach(world=world)
-    show.add("not permitted")
-    for _ in range(3):
-        show.settle()
-        other.update()
-    assert show.kinds == world.kinds == ["pendulum"]
-    assert len(show.manager.failures) == len(other.failures) == 1
-
-
-def test_a_manager_that_was_forgotten_blocks_nobody(show: Show):
-    """Forget a manager undestroyed while its pass has not been collected: another one rigs."""
-    show.add("good")
-    other = show.attach(world=FakeWorld())
-    show.clock.now += DELAY_S
-    other.update()
-    show.threads.run()
-    gone = weakref.ref(other)
-    del other
-    gc.collect()
-    assert gone() is None
-    show.settle()
-    assert show.kinds == ["chains"]
-
-
-# ---- going
-
-
-def test_everything_is_dropped_when_a_character_goes(show: Show):
-    """Go after the bind: out of the world, out of the lists, out of memory."""
-    ann = show.add("good", "not permitted")
-    show.settle()
-    show.stage.remove(ann)
-    show.manager.update()
-    assert show.kinds == [] and show.manager.failures == [] and show.manager.swaying == []
-    gone = [weakref.ref(ann), *(weakref.ref(a) for a in ann.accessories)]
-    del ann
-    gc.collect()
-    assert [ref() for ref in gone] == [None] * 3 and registry.sizes() == (0, 0)
-
-
-def test_leaving_during_a_pass_binds_nothing(show: Show):
-    """Go while the first of two meshes is rigged: no second rig, no bind, no signal."""
-    ann = show.add("good", "good")
-    show.wait()
-    show.rigger.during = lambda: show.stage.remove(ann)
-    show.settle()
-    assert show.rigger.asked == ["good"] and show.kinds == [] and show.said == []
-    assert show.world is not None and show.world.ever == 0
-    assert registry.sizes() == (0, 0)
-
-
-def test_leaving_and_coming_back_during_a_pass_starts_anew(show: Show):
-    """Be the same object again: what the old pass found is left, a new one is told of once."""
-    ann = show.add("good")
-    show.wait()
-
-    def during() -> None:
-        show.stage.remove(ann)
-        show.stage.add(ann)
-
-    show.rigger.during = during
-    show.settle()
-    assert show.kinds == ["chains"] and len(show.said) == 1
-
-
-def test_a_respawned_character_is_bound_anew(show: Show):
-    """Let a new object of the same name and with the same hair come when the old has gone."""
-    ann = show.add("good")
-    show.settle()
-    show.stage.remove(ann)
-    again = Character("Ann")
-    for accessory in ann.accessories:
-        again.wear(accessory)
-    show.stage.add(again)
-    show.settle()
-    assert show.world is not None
-    assert show.kinds == ["chains"] and show.world.ever == 2
-    assert list(show.manager.bindings(again)) == list(again.accessories)
-    assert show.manager.bindings(ann) == {}
-
-
-def test_destroy_leaves_nothing_behind(show: Show):
-    """Destroy with one bound, one in its pass and one due: nothing happens any more."""
-    show.add("good", name="Ann")
-    show.settle()
-    show.add("good", name="Ben")
-    show.wait()
-    show.add("good", name="Cem")
-    show.manager.destroy()
-    show.manager.destroy()
-    assert show.kinds == [] and not any(
-        signal.receivers
-        for signal in (
-            show.stage.character_added,
-            show.stage.character_removed,
-            show.stage.accessory_added,
-            show.stage.accessory_removed,
-        )
-    )
-    said = list(show.said)
-    show.settle()
-    show.add("good", name="Dan")
-    show.settle()
-    assert show.kinds == [] and show.said == said and registry.sizes() == (0, 0)
-    gone = weakref.ref(show.manager)
-    del show.manager
-    gc.collect()
-    assert gone() is None
-
-
-def test_a_receiver_may_destroy_the_manager(show: Show):
-    """Destroy it from the signal that it sends: the update ends quietly."""
-
-    def receiver(*_: Any, **__: Any) -> None:
-        show.manager.destroy()
-
-    hair_rigged.connect(receiver)
-    show.add("good", "good")
-    show.settle()
-    assert show.kinds == [] and registry.sizes() == (0, 0)
-
-
-def test_a_world_that_was_closed_first_does_not_stop_destroy(show: Show):
-    """Empty the world, then destroy the manager."""
-    show.add("good")
-    show.settle()
-    assert show.world is not None
-    show.world.bindings.clear()
-    show.manager.destroy()
-    assert show.manager.swaying == []
-
-
-# ---- callbacks
-
-
-def test_on_rigged_is_called_on_its_own_thread():
-    """Rig two: the callback runs in work of its own, beside the pass and the update."""
-    calls: list[Any] = []
-    show = Show(on_rigged=lambda *what: calls.append(what))
-    ann = show.add("good", "not permitted")
-    show.wait()
-    show.threads.run()
-    show.manager.update()
-    assert calls == [] and len(show.threads.waiting) == 1 and show.kinds
-    show.threads.run()
-    assert calls == [(ann, ann.accessories[0], RIGGED.bone_names)]
-
-
-def test_callbacks_that_raise_are_logged_and_stop_nothing(caplog: pytest.LogCaptureFixture):
-    """Raise in on_rigged and in a receiver: all is bound, later characters too."""
-
-    def bad(*_: Any, **__: Any) -> None:
-        raise RuntimeError("mine")
-
-    show = Show(on_rigged=bad)
-    hair_rigged.connect(bad)
-    show.add("good")
-    show.settle()
-    show.add("good", name="Ben")
-    show.settle()
-    assert show.kinds == ["chains", "chains"] and len(show.said) == 2
-    assert caplog.text.count("RuntimeError: mine") == 4
-
-
-def test_signal_can_be_asked_of_one_manager(show: Show):
-    """Connect to one manager's signals only."""
-    other = show.attach(world=FakeWorld(), characters="local")
-    heard: list[Any] = []
-
-    def receiver(sender: Any, **_: Any) -> None:
-        heard.append(sender)
-
-    hair_rigged.connect(receiver, sender=other)
-    show.add("good")
-    show.settle()
-    assert heard == [] and len(show.said) == 1
-
-
-# ---- real threads and real meshes
-
-
-def test_real_threads_rig_real_files(tmp_path: Path):
-    """Rig a file, a boned file, arrays and an empty mesh on real threads; none is left."""
-    path = g.write(tmp_path / "a.glb", g.hair_scene())
-    boned = hk.rig(path, sectors=2).save(tmp_path / "boned.glb")
-    before = set(threading.enumerate())
-    calls: list[Any] = []
-    told = threading.Event()
-
-    def on_rigged(*what: Any) -> None:
-        calls.append((threading.current_thread(), *what))
-        if len(calls) == 2:
-            told.set()
-
-    stage, world, clock = Stage(), FakeWorld(), Clock()
-    manager = attach(stage, world=world, on_rigged=on_rigged, clock=clock, rig={"sectors": 4})
-    empty = g.card_mesh()[0], np.zeros((0, 3), int)
-    sources = [path, boned, g.card_mesh(), empty]
-    hair = [Accessory(f"hair {n}", source=source) for n, source in enumerate(sources)]
-    stage.add(Character("Ann", accessories=hair))
-    clock.now += 1.0
-    manager.update()
-    for thread in set(threading.enumerate()) - before:
-        thread.join(30.0)
-    manager.update()
-    assert told.wait(30.0)
-    assert world.kinds == ["chains", "chains", "chains", "pendulum"]
-    assert [len(b.what.plan.chains) for b in world.bindings[:3]] == [4, 2, 4]
-    assert {call[0] for call in calls}.isdisjoint({threading.main_thread()})
-    assert [call[2] for call in calls] == [hair[0], hair[2]]
-    assert manager.failures[0].error.kind == "no vertices"
-    manager.destroy()
-    assert set(threading.enumerate()) <= before and world.bindings == []
-
-
-def test_destroy_abandons_a_pass_that_does_not_end(show: Show, caplog: pytest.LogCaptureFixture):
-    """Let a rig hang on a real thread: destroy returns; what it finds later is thrown away."""
-    go_on, began = threading.Event(), threading.Event()
-    threads: list[threading.Thread] = []
-
-    def rigger(_: Any, **__: Any) -> Any:
-        threads.append(threading.current_thread())
-        began.set()
-        go_on.wait(30.0)
-        return RIGGED
-
-    stage, world, clock = Stage(), FakeWorld(), Clock()
-    manager = attach(stage, world=world, clock=clock, rigger=rigger)
-    stage.add(Character("Ann", accessories=[Accessory("hair", source="x")]))
-    clock.now += 1.0
-    manager.update()
-    assert began.wait(30.0)
-    manager.destroy(timeout=0.01)
-    assert "abandoned" in caplog.text
-    gone = weakref.ref(manager)
-    del manager
-    gc.collect()
-    assert gone() is None
-    go_on.set()
-    threads[0].join(30.0)
-    assert world.ever == 0 and registry.sizes() == (0, 0)
-
-
-def test_length_of_a_pendulum_is_the_meshs(show: Show):
-    """Fail to rig a mesh that goes from 1.7 m down to 1.34 m: it hangs 0.36 m."""
-
-    def rigger(*_: Any, **__: Any) -> Any:
-        raise RigError("not permitted", "no")
-
-    show.manager.destroy()
-    show.manager = show.attach(rigger=rigger)
-    show.add(g.card_mesh())
-    show.settle()
-    assert show.world is not None
-    assert show.world.bindings[0].what == pytest.approx(0.36, abs=1e-6)
-
-
-# ---- hair that has bones
-
-
-def test_reading_a_rig_gives_what_was_planned(tmp_path: Path):
-    """Read back a rigged file of a scaled and turned mesh: the plan's bones, chains, weights."""
-    path = g.write(tmp_path / "in.glb", g.hair_scene(scale=[2.0, 3.0, 2.0]))
-    made = hk.rig(path, sectors=4, segments=2, max_influences=4)
-    saved = made.save(tmp_path / "out.glb")
-    for source in (saved, saved.read_bytes()):
-        read = read_rig(source)
-        assert read.bone_names == made.bone_names and read.plan.chains == made.plan.chains
-        assert read.plan.parents.tolist() == made.plan.parents.tolist()
-        assert read.plan.positions == pytest.approx(made.plan.positions, abs=1e-6)
-        assert read.into_scene == pytest.approx(made.into_scene, abs=1e-6)
-        assert read.plan.weights.weights == pytest.approx(made.plan.weights.weights, abs=1e-6)
-        nodes = [read.document.json["nodes"][j]["name"] for j in read.joints]
-        assert nodes == read.bone_names
-    with pytest.raises(RigError, match="has no skin"):
-        read_rig(path)
-
-
-def test_chains_of_a_forked_skeleton_share_no_bone():
-    """Fork below the root and in a chain: each bone once, the longest branch goes on."""
-    #            0
-    #          1   2
-    #        3  4
-    #        |
-    #        5
-    assert chains_of([-1, 0, 0, 1, 1, 3]) == ((1, 3, 5), (4,), (2,))
-    assert chains_of([-1]) == ()
-
-
-def test_joints_with_no_joint_in_common_hang_below_one_bone(tmp_path: Path):
-    """Read a skin whose first joint is not a joint any more: the node above stands for it."""
-    made = hk.rig(g.write(tmp_path / "in.glb", g.hair_scene()), sectors=2, segments=2)
-    data, binary = g.unpack(made.save(tmp_path / "out.glb"))
-    skin = data["skins"][0]
-    root = skin["joints"][0]
-    weights = data["meshes"][0]["primitives"][0]["attributes"]["JOINTS_0"]
-    # Its vertices go to the other joints; rows move down by one, those of the root stay at 0.
-    view = data["bufferViews"][data["accessors"][weights]["bufferView"]]
-    at, size = view["byteOffset"], view["byteLength"]
-    rows = np.frombuffer(binary[at : at + size], np.uint8)
-    binary = (
-        binary[:at] + (np.maximum(rows, 1) - 1).astype(np.uint8).tobytes() + binary[at + size :]
-    )
-    skin["joints"] = skin["joints"][1:]
-    back = data["accessors"][skin["inverseBindMatrices"]]
-    back["byteOffset"], back["count"] = 64, back["count"] - 1
-    del skin["skeleton"]
-    path = tmp_path / "rootless.glb"
-    path.write_bytes(g.glb(data, binary))
-    read = read_rig(path)
-    assert read.plan.chains == ((1, 2), (3, 4))
-    assert read.joints[0] == root and read.bone_names[1:] == made.bone_names[1:]
-    assert read.plan.positions[1:] == pytest.approx(made.plan.positions[1:], abs=1e-6)

@@ -27,7 +27,7 @@ from hairkit.sway.threads import Running, Start, start_thread, wait_for
 DELAY_S = 0.25
 """How long after the last accessory a character's pass runs."""
 PASSES = 2
-"""Passes that run at once; more would only take time from the frame loop, one after the other."""
+"""Passes that run at once; Python's threads share one core, and the frame loop needs it too."""
 
 _log = logging.getLogger("hairkit.sway")
 
