@@ -138,7 +138,7 @@ def test_what_is_behind_the_camera_holds():
     Budget(1, FRONT).apply(rows)
     assert active(rows) == [False, True]
     # Just behind: its ball does not reach the camera, though it reaches the picture's sides.
-    rows[0].position[2] = 0.15
+    rows[0].position[2] = 0.12
     Budget(1, FRONT).apply(rows)
     assert active(rows) == [False, True]
 
