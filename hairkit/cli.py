@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from hairkit.cli_rig import rig
+from hairkit.cli_rig import RIGGED, rig, sway
 from hairkit.errors import FileError, HairkitError
 
 # Wide enough for every table: a narrow terminal may wrap a line, but no figure is cut off.
@@ -221,9 +221,14 @@ def demo(
 def simulate(
     style: Annotated[
         str,
-        typer.Argument(metavar="STYLE|GROOM", help="A style's name, a .toml file, or an .npz."),
+        typer.Argument(
+            metavar="STYLE|GROOM|RIGGED",
+            help="A style's name, a .toml file, an .npz, or rigged hair: .glb, .gltf or .vrm.",
+        ),
     ],
-    out: Annotated[Path, typer.Option(help="The file to write: .mp4, .png or .npz.")],
+    out: Annotated[
+        Path, typer.Option(help="The file to write: .mp4, .png or .npz; .glb of rigged hair.")
+    ],
     head: HeadOption = None,
     units: UnitsOption = "m",
     up: UpOption = "y",
@@ -244,13 +249,13 @@ def simulate(
     width: Annotated[int, typer.Option(help="Of the picture [pixels].")] = 960,
     height: Annotated[int, typer.Option(help="Of the picture [pixels].")] = 720,
 ) -> None:
-    """Simulate a style on a moving head, to a video, a picture or strands."""
+    """Simulate a style on a moving head, to a video, a picture or strands; or rigged hair."""
     from hairkit import motions
     from hairkit.io.files import check_output
 
     # Everything that can be wrong is found before Taichi loads and before anything is grown.
-    endings = (".mp4", ".png", ".npz")
-    check_output(out, endings)
+    rigged = Path(style).suffix.lower() in RIGGED
+    check_output(out, (".glb", ".gltf") if rigged else (".mp4", ".png", ".npz"))
     _number("--seconds", seconds, 1e-3, 3600.0, "s")
     frames = rate if rate is not None else (30.0 if out.suffix.lower() == ".mp4" else 60.0)
     _number("--rate", frames, 1.0, 1000.0, "frames a second")
@@ -261,6 +266,9 @@ def simulate(
     for axis, part in zip("XYZ", wind, strict=True):
         _number(f"--wind {axis}", part, -100.0, 100.0, "m/s")
     moved = motions.motion(motion, seconds=seconds, rate=frames)
+    if rigged:
+        sway(style, moved, out, wind=wind, backend=backend, progress=_progress)
+        return
     groom = _groom(style, head=head, units=units, up=up, front=front, guides=guides, seed=seed)
 
     from hairkit.record import record
@@ -501,6 +509,19 @@ def bench(
         print_pictures(OUT, pictures)
         if json is not None:
             benchmarks.save_rows(as_rows(pictures), json)
+            typer.echo(f"wrote {json}")
+        return
+    if case and "chains_1000" in case:
+        if len(case) > 1:
+            raise HairkitError("--case: expected chains_1000 alone")
+        from dataclasses import asdict
+
+        from hairkit.bench_chains import print_chains, time_chains
+
+        chains = time_chains(backend, repeats=repeats)
+        print_chains(OUT, chains)
+        if json is not None:
+            benchmarks.save_rows([asdict(chains)], json)
             typer.echo(f"wrote {json}")
         return
     if case:

@@ -1,6 +1,8 @@
 """``hairkit rig``: a hair mesh without bones in, a skinned one out."""
 
 import json as plain_json
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,6 +11,8 @@ import typer
 from hairkit.errors import RigError
 
 Triple = tuple[float, float, float]
+RIGGED = (".glb", ".gltf", ".vrm")
+"""Endings of files whose hair may have bones."""
 
 
 def rig(
@@ -52,6 +56,13 @@ def rig(
     replace_skin: Annotated[
         bool, typer.Option("--replace-skin", help="Rig a mesh that has a skin, too.")
     ] = False,
+    vrm: Annotated[
+        bool,
+        typer.Option("--vrm", help="Add VRM 1.0's spring bones, which other programs sway."),
+    ] = False,
+    frame_rate: Annotated[
+        float, typer.Option(help="Frames a second at which spring bones will run.")
+    ] = 60.0,
     plan_json: Annotated[
         str | None, typer.Option(metavar="FILE", help="Write bones and weights as JSON.")
     ] = None,
@@ -81,6 +92,10 @@ def rig(
         strategy=chosen,
         replace_skin=replace_skin,
     )
+    if vrm:
+        from hairkit.rigging.vrm import with_springs
+
+        hair = with_springs(hair, frame_rate=frame_rate)
     if out is not None:
         hair.save(out)
         bones = len(hair.bone_names)
@@ -97,6 +112,27 @@ def rig(
 
         save_picture(plan_picture(hair.plan, hair.vertices, hair.faces), picture)
         typer.echo(f"wrote {picture}")
+    if hair.note:
+        typer.echo(f"note: {hair.note}", err=True)
+
+
+def sway(
+    source: str,
+    motion: Any,
+    out: Path,
+    *,
+    wind: Triple,
+    backend: str | None,
+    progress: Callable[[], AbstractContextManager[Callable[[str, int, int], None]]],
+) -> None:
+    """Let a rigged file's hair sway, for ``hairkit simulate``."""
+    from hairkit.record_rig import record_rig
+
+    with progress() as told:
+        hair = record_rig(source, motion, out, wind=wind, backend=backend, progress=told)
+    typer.echo(
+        f"wrote {out}: {hair.name}, {len(hair.plan.chains)} chains, {len(motion) + 1} key frames"
+    )
     if hair.note:
         typer.echo(f"note: {hair.note}", err=True)
 

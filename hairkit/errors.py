@@ -29,9 +29,11 @@ class RigError(HairkitError):
 
     ``reason`` says what is wrong and what was expected; the message has the file's name before it,
     where there is a file. ``kind`` names the sort of failure: ``no vertices``, ``not finite``,
-    ``above root``, ``bad option``, ``no such mesh``, ``already skinned``, ``unsupported``,
-    ``not permitted``, ``unreadable``, ``out of memory``, ``lost skin``; ``unexpected`` stands for
-    an error that a manager met and that is none of these.
+    ``above root``, ``bad option``, ``no such mesh``, ``already skinned``, ``no skin``,
+    ``unsupported``, ``not permitted``, ``unreadable``, ``out of memory``, ``lost skin``; and for
+    springs ``old version`` (an avatar or springs of another VRM than 1.0) and ``no length`` (bones
+    that the scene scales to nothing). ``unexpected`` stands for an error that a manager met and
+    that is none of these.
     """
 
     def __init__(self, kind: str, reason: str, where: str = "") -> None:

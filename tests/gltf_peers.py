@@ -1,4 +1,7 @@
-"""Ask other people's software about glTF files: Khronos' validator, and three.js for poses."""
+"""Ask other people's software about glTF files.
+
+Khronos' validator; three.js for poses; three-vrm for spring bones.
+"""
 
 import json
 import os
@@ -33,6 +36,41 @@ class Job:
     path: Path
     poses: Sequence[Pose] = ({},)
     node: str | int | None = None
+
+
+@dataclass(frozen=True)
+class Sway:
+    """A GLB file with VRM 1.0's spring bones, and how one of its nodes turns as they run.
+
+    Attributes:
+        path: The file; an avatar has a complete humanoid.
+        node: The node that turns, by name or index.
+        turns: Its local rotations (x, y, z, w) before each frame; the last one stays.
+        frames: How many frames to run.
+        rate: Frames a second.
+    """
+
+    path: Path
+    node: str | int
+    turns: Sequence[ArrayLike] = ()
+    frames: int = 600
+    rate: float = 60.0
+
+
+@dataclass(frozen=True, eq=False)
+class Swayed:
+    """What three-vrm made of a `Sway`.
+
+    Attributes:
+        nodes: The node of each joint of each spring, tails too, in the file's order.
+        positions: Where they are in world space before the first frame and after each, shape
+            (frames + 1, joints, 3); NaN where three-vrm has no number.
+        moved: How many of the joints are not tails, as three-vrm sees it.
+    """
+
+    nodes: list[int]
+    positions: np.ndarray
+    moved: int
 
 
 def require_node() -> None:
@@ -109,6 +147,36 @@ def all_posed_by_three(jobs: Sequence[Job]) -> list[list[np.ndarray]]:
             raise AssertionError(f"three.js on {job.path}: " + "; ".join(found["warnings"]))
         posed.append([np.array(each, dtype=np.float64) for each in found["positions"]])
     return posed
+
+
+def swayed_by_three(jobs: Sequence[Sway]) -> list[Swayed]:
+    """Return where three-vrm's spring bones put joints, frame by frame, in one process.
+
+    An avatar is loaded as one; any other file needs the spring bones alone.
+    """
+    wanted = [
+        {
+            "file": str(job.path),
+            "node": job.node,
+            "turns": [_quaternion(turn) for turn in job.turns],
+            "frames": job.frames,
+            "rate": job.rate,
+        }
+        for job in jobs
+    ]
+    swayed = []
+    for job, found in zip(jobs, _run_node("springs.mjs", given=json.dumps(wanted)), strict=True):
+        if found["warnings"]:
+            raise AssertionError(f"three-vrm on {job.path}: " + "; ".join(found["warnings"]))
+        places = np.array(found["positions"], dtype=np.float64)
+        swayed.append(Swayed(found["nodes"], places, found["moved"]))
+    return swayed
+
+
+def three_springs_ms(updates: int = 300, chains: int = 1000, bones: int = 4) -> float:
+    """Return three-vrm's median time of an update of chains with one sphere to keep off [ms]."""
+    numbers = [str(number) for number in (updates, chains, bones)]
+    return float(_run_node("springs_bench.mjs", *numbers)["median_ms"])
 
 
 def _quaternion(value: ArrayLike) -> list[float]:

@@ -179,7 +179,7 @@ class Show:
             "clock": self.clock,
             "start": self.threads,
             "rigger": self.rigger,
-            "reader": lambda _: RIGGED,
+            "reader": lambda *_, **__: RIGGED,
             **options,
         }
         self.manager = self.attach()

@@ -27,6 +27,7 @@ ALLOWED: dict[str, set[str]] = {
     "sway": {"errors", "paths", "io", "rigging"},
     "backend": {"errors", "paths"},
     "sim": {
+        "sway",
         "errors",
         "paths",
         "shapes",
@@ -56,6 +57,7 @@ ALLOWED: dict[str, set[str]] = {
 TOP = {
     "__main__",
     "bench",
+    "bench_chains",
     "bench_draw",
     "bench_report",
     "catalog",
@@ -63,6 +65,7 @@ TOP = {
     "cli_rig",
     "demo",
     "record",
+    "record_rig",
     "view",
 }
 NUMPY_SIDE = tuple(part for part in ALLOWED if part not in ("backend", "sim", "draw"))

@@ -97,7 +97,7 @@ def test_crowd_comes_and_goes():
         clock=clock,
         start=threads,
         rigger=rigger,
-        reader=lambda _: RIGGED,
+        reader=lambda *_, **__: RIGGED,
         budget=Budget("auto", CAMERA, measure=lambda: CHAINS),
         passes=PASSES,
     )

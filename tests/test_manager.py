@@ -246,7 +246,7 @@ def test_boned_hair_is_left_and_bound_as_it_is(show: Show):
 def test_boned_hair_that_cannot_be_read_gets_the_pendulum(make_show: MakeShow):
     """Fail to read it: a pendulum and the reader's reason."""
 
-    def reader(_: Any) -> Any:
+    def reader(*_: Any, **__: Any) -> Any:
         raise RigError("unreadable", "a knot")
 
     show = make_show(reader=reader)

@@ -1,7 +1,6 @@
-"""The stage: who is there, what is told of it, what is refused; and how chains' settings read."""
+"""The stage: who is there, what is told of it, what is refused."""
 
 import gc
-import math
 import weakref
 from typing import Any
 
@@ -10,7 +9,7 @@ import pytest
 from sway_stage import moved
 
 from hairkit.errors import HairkitError
-from hairkit.sway import Accessory, ChainSettings, Character, Stage, is_hair
+from hairkit.sway import Accessory, Character, Stage, is_hair
 
 
 def heard(stage: Stage) -> list[tuple[str, ...]]:
@@ -146,50 +145,3 @@ def test_stage_and_characters_do_not_hold_each_other_when_gone():
 def test_hair_is_a_kind_or_in_the_name(name: str, kind: str, wanted: bool):
     """Ask the default filter."""
     assert is_hair(Accessory(name, kind=kind)) is wanted
-
-
-# ---- settings
-
-
-def test_damping_is_a_rate_of_no_frame_rate():
-    """Let free swing run for a sixtieth of a second in 1 or 7 parts: the same share is left."""
-    settings = ChainSettings(damping=0.92)
-    for parts in (1, 7):
-        left = math.exp(-settings.damping_rate / 60.0 / parts) ** parts
-        assert left == pytest.approx(0.92, rel=1e-12)
-    assert ChainSettings(damping=1.0).damping_rate == 0.0
-
-
-def test_stiffness_is_the_share_of_an_implicit_frame():
-    """Take one implicit step of 1/60 s from standstill: the share of the way is the stiffness."""
-    for stiffness in (0.0, 0.1, 0.5, 0.99):
-        spring, h = ChainSettings(stiffness=stiffness).spring, 1.0 / 60.0
-        speed = -h * spring / (1.0 + h * h * spring)
-        assert -h * speed == pytest.approx(stiffness, abs=1e-12)
-    assert ChainSettings(stiffness=1.0).spring == math.inf
-    assert (ChainSettings().damping, ChainSettings().stiffness) == (0.92, 0.1)
-
-
-@pytest.mark.parametrize(
-    "bad",
-    [
-        {"damping": 0.0},
-        {"damping": 1.01},
-        {"damping": float("nan")},
-        {"stiffness": -0.1},
-        {"stiffness": 1.1},
-        {"gravity": -1.0},
-        {"wind": 11.0},
-        {"radius": -0.01},
-        {"angle_limit": 0.0},
-        {"angle_limit": 4.0},
-        {"damping": "0.9"},
-        {"stiffness": True},
-    ],
-    ids=str,
-)
-def test_settings_out_of_range_are_refused(bad: dict[str, Any]):
-    """Give one number out of range: one line with its name and value."""
-    with pytest.raises(HairkitError) as error:
-        ChainSettings(**bad)
-    assert next(iter(bad)) in str(error.value) and "\n" not in str(error.value)

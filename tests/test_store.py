@@ -26,7 +26,7 @@ from hairkit.sway import (
     Stage,
     attach,
     hair_rigged,
-    read_rig,
+    read_boned,
 )
 from hairkit.sway import (
     store as store_module,
@@ -372,7 +372,7 @@ def test_client_sways_what_the_server_baked(tmp_path: Path):
     assert set(threading.enumerate()) <= before
     raw = store.baked(path, options)
     assert raw is not None
-    assert read_rig(raw).bone_names == hk.rig(path, **options).bone_names
+    assert read_boned(raw).bone_names == hk.rig(path, **options).bone_names
     world, clock, threads, rigger = FakeWorld(), Clock(), Threads(), Rigger()
     manager = attach(
         stage, world=world, store=store, rig=options, clock=clock, start=threads, rigger=rigger

@@ -20,6 +20,8 @@ from hairkit.errors import RigError
 from hairkit.io.gltf import INDEX_DATA, TRIANGLES, VERTEX_DATA, Gltf
 from hairkit.rigging.plan import Plan, Points
 
+EXTRAS = "hairkit"
+"""Key of what a skin says about its plan."""
 STEPS = 2.0**22
 """Steps of a weight of 1: the finest whose sums are exact in f32."""
 SKINNED = "_skinned"
@@ -91,6 +93,7 @@ def bake(document: Gltf, hair: HairMesh, plan: Plan) -> tuple[Gltf, int]:
             ),
             "skeleton": first,
             "joints": list(range(first, first + len(plan.bones))),
+            "extras": {EXTRAS: {"strategy": plan.strategy}},
         },
     )
     name = str(old.get("name", "Hair")).removesuffix(SKINNED) + SKINNED

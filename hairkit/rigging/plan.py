@@ -65,7 +65,7 @@ class Plan:
     """Rows of each chain's bones in `bones`, nearest to the root first."""
 
     strategy: str
-    """How it was made: ``sectors`` or ``cards``."""
+    """How it was made: ``sectors`` or ``cards``; ``file`` for bones that were there."""
 
     @property
     def names(self) -> list[str]:
@@ -153,7 +153,7 @@ def plan(
     points = check_vertices(vertices)
     anchor, along = check_root(root), check_axis(axis)
     check_counts(sectors, segments)
-    influences = int(np.clip(max_influences, 1, MOST_INFLUENCES))
+    influences = check_influences(max_influences)
     start = _start(along, reference)
     sideways = np.cross(start, along)
 
@@ -259,7 +259,10 @@ def _weights(
 
 def _lean(own: NDArray[np.int32], place: Points) -> tuple[Points, NDArray[np.int32]]:
     """Return how far places from 0 to 1 lean to the neighbour, and which neighbour that is."""
-    return LEAN * np.abs(np.clip(place, 0.0, 1.0) - 0.5), np.where(place < 0.5, own - 1, own + 1)
+    lean = LEAN * np.abs(np.clip(place, 0.0, 1.0) - 0.5)
+    # Rounding would put a middle a little aside, and a neighbour of no weight into a slot.
+    lean[lean <= SNAP] = 0.0
+    return lean, np.where(place < 0.5, own - 1, own + 1)
 
 
 def heaviest(bone: NDArray[np.int32], shares: Points, influences: int) -> Weights:
@@ -282,7 +285,7 @@ def heaviest(bone: NDArray[np.int32], shares: Points, influences: int) -> Weight
 
 def check_vertices(vertices: ArrayLike) -> Points:
     """Return vertices as an array, or refuse what is none."""
-    points = np.asarray(vertices, dtype=np.float64)
+    points = _numbers("vertices", vertices)
     if points.size == 0:
         raise RigError("no vertices", "the mesh has no vertices")
     if points.ndim != 2 or points.shape[1] != 3:
@@ -299,7 +302,7 @@ def check_vertices(vertices: ArrayLike) -> Points:
 
 def check_root(root: ArrayLike) -> Points:
     """Return the root as an array, or refuse it."""
-    anchor = np.asarray(root, dtype=np.float64)
+    anchor = _numbers("root", root)
     if anchor.shape != (3,) or not np.isfinite(anchor).all():
         raise RigError("bad option", f"root: expected three finite numbers, got {root!r}")
     return anchor
@@ -307,7 +310,7 @@ def check_root(root: ArrayLike) -> Points:
 
 def check_axis(axis: ArrayLike) -> Points:
     """Return the axis with a length of 1, or refuse it."""
-    along = np.asarray(axis, dtype=np.float64)
+    along = _numbers("axis", axis)
     if along.shape != (3,) or not np.isfinite(along).all():
         raise RigError("bad option", f"axis: expected three finite numbers, got {axis!r}")
     largest = np.abs(along).max()
@@ -323,15 +326,40 @@ def check_counts(sectors: int, segments: int) -> None:
         ("sectors", sectors, MOST_CHAINS),
         ("segments", segments, MOST_SEGMENTS),
     ):
-        whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-        if not whole or not 1 <= value <= most:
-            raise RigError("bad option", f"{name}: expected a whole number 1..{most}, got {value}")
+        if not _is_whole(value) or not 1 <= value <= most:
+            raise RigError(
+                "bad option", f"{name}: expected a whole number 1..{most}, got {value!r}"
+            )
+
+
+def check_influences(max_influences: int) -> int:
+    """Return how many bones may move a vertex, clamped, or refuse what is no whole number."""
+    if not _is_whole(max_influences):
+        raise RigError(
+            "bad option",
+            f"max_influences: expected a whole number, clamped to 1..{MOST_INFLUENCES}, "
+            f"got {max_influences!r}",
+        )
+    return min(max(int(max_influences), 1), MOST_INFLUENCES)
+
+
+def _is_whole(value: object) -> bool:
+    """Tell whether a value is a whole number; True is none."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def _numbers(name: str, value: Any) -> Points:
+    """Return numbers as an array, or refuse what are none: words, or rows that differ in length."""
+    try:
+        return np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise RigError("bad option", f"{name}: expected numbers ({error})") from None
 
 
 def _start(along: Points, reference: ArrayLike | None) -> Points:
     """Return the unit direction, at right angles to the axis, in which sector 1 begins."""
     given = reference is not None
-    towards = np.asarray(reference if given else (0.0, 0.0, 1.0), dtype=np.float64)
+    towards = _numbers("reference", reference if given else (0.0, 0.0, 1.0))
     if towards.shape != (3,) or not np.isfinite(towards).all():
         raise RigError("bad option", f"reference: expected three finite numbers, got {reference!r}")
     largest = max(float(np.abs(towards).max()), 1e-300)

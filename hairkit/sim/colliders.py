@@ -53,18 +53,28 @@ class Collider:
             self.pose = matrix
             self.moved = True
 
-    def row(self) -> list[float]:
-        """Return its kind and nine shape columns."""
-        return shape_row(self.shape, self.first_cell)
+    def row(self, unit: float = 1.0) -> list[float]:
+        """Return its kind and nine shape columns, in units of so many metres."""
+        return shape_row(self.shape, self.first_cell, unit)
 
 
-def shape_row(shape: Shape, first_cell: int) -> list[float]:
+def shape_row(shape: Shape, first_cell: int, unit: float = 1.0) -> list[float]:
     """Return a shape's kind and its nine numbers.
+
+    Args:
+        shape: The shape.
+        first_cell: First cell of its distance grid in the arena.
+        unit: What the numbers are multiples of [m].
 
     Raises:
         WorldError: The solver does not know the shape.
     """
     numbers: list[float]
+    if unit != 1.0:
+        kind, *sizes = shape_row(shape, first_cell)
+        # A plane's first three numbers are a direction, a grid's first four are counts.
+        kept = {Plane: 3, DistanceGrid: 4}.get(type(shape), 0)
+        return [kind, *sizes[:kept], *(size / unit for size in sizes[kept:])]
     if isinstance(shape, Sphere):
         numbers = [col.SPHERE, *shape.center, shape.radius]
     elif isinstance(shape, Capsule):
@@ -77,7 +87,8 @@ def shape_row(shape: Shape, first_cell: int) -> list[float]:
         normal = np.asarray(shape.normal, np.float64)
         numbers = [col.PLANE, *(normal / np.linalg.norm(normal)), shape.offset]
     elif isinstance(shape, DistanceGrid):
-        numbers = [col.GRID, first_cell, *shape.values.shape, *shape.origin, shape.cell]
+        # The last one turns the distances, which are in metres, into the solver's unit.
+        numbers = [col.GRID, first_cell, *shape.values.shape, *shape.origin, shape.cell, 1.0]
     else:
         raise WorldError(
             f"collider: expected a Sphere, Capsule, Box, Ellipsoid, Plane, DistanceGrid or mesh, "
@@ -114,10 +125,12 @@ def lay_contacts(
         numbers[hair.index, col.CONTACT_FIRST] = len(numbers) + at
         numbers[hair.index, col.CONTACT_COUNT] = count
         for collider in colliders:
-            table[at, :10] = collider.row()
+            table[at, :10] = collider.row(hair.unit)
             table[at, col.SLOT] = 2.0
             table[at, col.OWNER] = 2.0 + collider.serial % 2**23
-            table[at, col.COLLIDER_BEFORE :][:7] = pose_row(collider.pose, hair.origin)
+            table[at, col.COLLIDER_BEFORE :][:7] = pose_row(
+                hair.in_units(collider.pose), hair.origin
+            )
             table[at, col.COLLIDER_NOW :][:7] = table[at, col.COLLIDER_BEFORE :][:7]
             at += 1
         for _, shape_numbers, follows in hair.shapes:

@@ -62,7 +62,7 @@ HAIR_COLUMNS = 43
 KIND = 0
 """Which shape, one of the codes below."""
 SHAPE = 1
-"""The shape's own numbers, 9 columns."""
+"""The shape's own numbers, 9 columns; what scales a grid's distances is its last."""
 COLLIDER_BEFORE = 10
 """Its pose at the end of the last step, relative to the hair's origin, 7 columns."""
 COLLIDER_NOW = 17

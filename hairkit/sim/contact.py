@@ -157,7 +157,8 @@ def grid_distance(grid: ti.template(), table: ti.template(), row, px, py, pz):
     b1 = a10 * (1.0 - fy) + a11 * fy
     v = b0 * (1.0 - fx) + b1 * fx
     size = 1.0 / ti.sqrt(v[1] * v[1] + v[2] * v[2] + v[3] * v[3] + 1e-20)
-    return v[0] + outside, v[1] * size, v[2] * size, v[3] * size
+    distance = v[0] * table[row, col.SHAPE + 8] + outside
+    return distance, v[1] * size, v[2] * size, v[3] * size
 
 
 @ti.func

@@ -150,6 +150,11 @@ class Hair:
         self.wake()
 
     @property
+    def at_rest(self) -> bool:
+        """Whether the solver leaves it alone at present."""
+        return self.sleeping or self.solid
+
+    @property
     def solid(self) -> bool:
         """Whether it turns rigidly with the head at present."""
         return self._freedom == 0.0
@@ -219,6 +224,20 @@ class Hair:
         return self._world.drawing().hair_points(self)
 
     # The world drives what follows.
+
+    unit = 1.0
+    """What the solver counts its lengths in [m]."""
+
+    def in_units(self, pose: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return a pose as the solver has it."""
+        return pose
+
+    def write_air(
+        self, row: NDArray[np.float32], wind: NDArray[np.float64], gravity: NDArray[np.float64]
+    ) -> None:
+        """Fill in what the air and gravity do to it, of the world's wind [m/s] and [m/s^2]."""
+        row[col.WIND_NOW : col.WIND_NOW + 3] = wind * self._wind
+        row[col.GRAVITY : col.GRAVITY + 3] = gravity
 
     def write_step(self, numbers: NDArray[np.float32], dt: float, clock: float) -> None:
         """Fill in this hair's row for a step of dt seconds."""

@@ -225,7 +225,7 @@ def load_strands(
 
 
 @ti.func
-def _seen(arena: ti.template(), numbers: ti.template(), strand, point):
+def seen_point(arena: ti.template(), numbers: ti.template(), strand, point):
     """Return where the caller sees a guide point, relative to its hair's origin."""
     hair = arena.strand_hair[strand]
     r = arena.strand_row[strand] + point * ti.static(arena.stride)
@@ -263,7 +263,7 @@ def present(
     """
     for s in range(first_strand, first_strand + strand_count):
         for i in range(arena.guide_count[s]):
-            arena.guide_point[arena.guide_start[s] + i] = _seen(arena, numbers, s, i)
+            arena.guide_point[arena.guide_start[s] + i] = seen_point(arena, numbers, s, i)
 
 
 @ti.kernel
@@ -290,7 +290,7 @@ def read_points(
     """
     for s in range(first_strand, first_strand + strand_count):
         for i in range(arena.guide_count[s]):
-            x = _seen(arena, numbers, s, i)
+            x = seen_point(arena, numbers, s, i)
             for c in ti.static(range(3)):
                 points[arena.guide_start[s] - first_point + i, c] = x[c]
 
@@ -324,6 +324,34 @@ def move_origin(
         arena.row[col.VIEW][r] = arena.row[col.VIEW][r] + dx
         arena.row[col.VIEW + 1][r] = arena.row[col.VIEW + 1][r] + dy
         arena.row[col.VIEW + 2][r] = arena.row[col.VIEW + 2][r] + dz
+
+
+@ti.kernel
+def carry_rows(
+    # counts
+    row_count: ti.i32,
+    first_row: ti.i32,
+    # control
+    change: ti.types.ndarray(dtype=ti.f32, ndim=2),
+    # state
+    arena: ti.template(),
+):
+    """Carry a hair's points and their motion along rigidly.
+
+    Args:
+        row_count: Rows of the hair.
+        first_row: Its first row.
+        change: Rotation, and what is added after it, in the solver's unit, shape (3, 4).
+        arena: The fields.
+    """
+    for r in range(first_row, first_row + row_count):
+        for at in ti.static((col.POSITION, col.VELOCITY, col.VIEW, col.TOUCH)):
+            x, y, z = arena.row[at][r], arena.row[at + 1][r], arena.row[at + 2][r]
+            for c in ti.static(range(3)):
+                moved = change[c, 0] * x + change[c, 1] * y + change[c, 2] * z
+                if ti.static(at in (col.POSITION, col.VIEW)):
+                    moved = moved + change[c, 3]
+                arena.row[at + c][r] = moved
 
 
 @ti.kernel

@@ -2,35 +2,35 @@
 
 import math
 import queue
-import time
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hairkit.backend import bind, open_session, ti
+from hairkit.backend import open_session
 from hairkit.errors import WorldError
 from hairkit.groom import Groom
 from hairkit.sim import columns as col
 from hairkit.sim import kernels
-from hairkit.sim.arena import Arena, shared_arena
+from hairkit.sim.chains import Chains, chain_groom, pendulum
 from hairkit.sim.checks import check_pose, vector
-from hairkit.sim.colliders import Collider, as_shape, lay_contacts, shape_row
+from hairkit.sim.colliders import Collider, as_shape, shape_row
+from hairkit.sim.engine import Engine
 from hairkit.sim.grids import give_grid, take_grid
-from hairkit.sim.hair import BEND_DAMPING_S, Hair
+from hairkit.sim.hair import Hair
 from hairkit.sim.layout import pack
-from hairkit.sim.poses import pose_row
 from hairkit.sim.stats import Stats, measure
+from hairkit.sway.settings import ChainSettings
 
-GRAVITY = (0.0, -9.81, 0.0)
 LONGEST_STEP_S = 1.0
-SMALL_BLOCKS = 24
-"""Fewer blocks than this run in the calling thread: waking others costs more than they save."""
 
 
-class World:
+Kind = TypeVar("Kind", bound=Hair)
+
+
+class World(Engine):
     """Heads of hair that move together, on a fixed clock.
 
     The solver is a discrete elastic rod a strand, stepped implicitly; see ``hairkit.sim.kernels``.
@@ -70,35 +70,14 @@ class World:
             raise WorldError(f"clock {clock!r}: expected 0.0001 to 0.0333 s")
         if threads is not None and not 1 <= threads <= 1024:
             raise WorldError(f"threads {threads!r}: expected 1 to 1024")
-        self.session = open_session(backend, threads=threads)
+        super().__init__(open_session(backend, threads=threads), max_points)
         self.clock = clock
-        self.hairs: list[Hair] = []
-        self.colliders: list[Collider] = []
-        self.time = 0.0
-        """Time simulated so far [s]."""
         self.sleep = True
         """Whether hair at rest may sleep."""
-        self.steps = 0
-        self.active_changed = True
-        self._contacts_changed = True
-        self._wind = np.zeros(3)
-        self._gust = 0.0
-        self._gravity = np.array(GRAVITY)
-        self._air_changed = True
-        shared_arena(self.session, max_points)
-        self._lay_table(np.zeros((16, col.HAIR_COLUMNS), np.float32), np.zeros((1, 1)))
-        self._active: Any = None
-        self._bound: tuple[Any, Callable[[], Any]] | None = None
-        self._active_count = 0
         self._resets_before = 0
         self._slow_warned = False
         self._posted: queue.SimpleQueue[Callable[[], Any]] = queue.SimpleQueue()
         self._renderer: Any = None
-
-    @property
-    def arena(self) -> Arena:
-        """The session's fields, the same for all its worlds; it changes when it grows."""
-        return self.session.shared["arena"]
 
     @property
     def backend(self) -> str:
@@ -141,10 +120,10 @@ class World:
     def resets(self) -> int:
         """How often a strand or a head's pose went bad and hair was put back into its rest pose."""
         self.session.check()
-        total = self._resets_before + sum(h._host_resets for h in self.hairs)
-        if self.hairs:
+        total = self._resets_before + sum(h._host_resets for h in self._moving)
+        if self._moving:
             device = self.arena.hair_resets.to_numpy()
-            total += int(sum(device[h.index] for h in self.hairs))
+            total += int(sum(device[h.index] for h in self._moving))
         return total
 
     def add_hair(
@@ -170,6 +149,72 @@ class World:
         matrix = check_pose(np.eye(4) if pose is None else pose, "head pose")
         if matrix is None:
             raise WorldError("head pose: expected finite numbers below 1e7 m")
+        hair = self._insert(Hair, groom, matrix)
+        hair.wind = wind
+        hair.motion = motion
+        head = groom.head
+        for shape, follows in ((head.body_shape, False), (head.head_shape, True)):
+            if shape is not None:
+                first = take_grid(self.session, shape)
+                hair.shapes.append((shape, shape_row(shape, first), follows))
+        self.hairs.append(hair)
+        self._begin(hair)
+        return hair
+
+    def add_chains(
+        self,
+        rigged: Any,
+        settings: ChainSettings | None = None,
+        *,
+        pose: ArrayLike | None = None,
+    ) -> Chains:
+        """Let a rigged hair's bone chains sway.
+
+        Args:
+            rigged: A `RiggedHair`, or anything with its `plan` and `into_scene`.
+            settings: How they move; None is the usual way.
+            pose: The transform, into the world, of the node that carries the hair, shape (4, 4),
+                scale and mirroring included; None is where the file has it.
+
+        Returns:
+            The chains, to be moved by ``set_pose``.
+
+        Raises:
+            WorldError: The transform is not finite or flat, or the chains have no length.
+        """
+        self.session.check()
+        start = np.asarray(rigged.into_scene if pose is None else pose, dtype=np.float64)
+        groom = chain_groom(rigged, start, settings or ChainSettings())
+        chains = self._insert(Chains, groom, groom.rigid(start))
+        self.chains.append(chains)
+        self._begin(chains)
+        return chains
+
+    def add_pendulum(
+        self,
+        length: float,
+        settings: ChainSettings | None = None,
+        *,
+        pose: ArrayLike | None = None,
+        down: ArrayLike = (0.0, -1.0, 0.0),
+    ) -> Chains:
+        """Let something that has no bones swing rigidly from where it is fixed.
+
+        Args:
+            length: From there to its far end, in the space of `pose`.
+            settings: How it moves.
+            pose: The transform of its space into the world, shape (4, 4); its origin is where it
+                is fixed. None is the identity.
+            down: Direction in which it hangs at rest, in its space.
+
+        Returns:
+            One chain of one bone.
+        """
+        start = np.eye(4) if pose is None else pose
+        return self.add_chains(pendulum(length, down), settings, pose=start)
+
+    def _insert(self, kind: type[Kind], groom: Any, pose: NDArray[np.float64]) -> Kind:
+        """Give hair its rows and write what does not change."""
         arena = self.arena
         layout = pack(groom, lanes=arena.lanes, stride=arena.stride)
         longest = int(layout.blocks[:, 1].max())
@@ -184,7 +229,7 @@ class World:
         }
         rows = self._take(wanted)
         arena = self.arena
-        hair = Hair(self, groom, matrix, layout, rows)
+        hair = kind(self, groom, pose, layout, rows)
         kernels.load_hair(
             layout.row_count,
             rows["row"],
@@ -207,15 +252,11 @@ class World:
             axis=1,
         ).astype(np.int32)
         kernels.load_strands(len(table), rows["strand"], rows["hair"], table, arena)
-        hair.wind = wind
-        hair.motion = motion
+        return hair
+
+    def _begin(self, hair: Hair) -> None:
+        """Put new hair into its rest pose."""
         self._write_hair(hair)
-        head = groom.head
-        for shape, follows in ((head.body_shape, False), (head.head_shape, True)):
-            if shape is not None:
-                first = take_grid(self.session, shape)
-                hair.shapes.append((shape, shape_row(shape, first), follows))
-        self.hairs.append(hair)
         hair.write_step(self._numbers, self.clock, self.clock)
         hair._phase = 0.0
         self._numbers[hair.index, [col.TICKS, col.TRIAL_S]] = 0.0
@@ -225,21 +266,23 @@ class World:
         self._refresh()
         self._launch(force=[hair])
         self._numbers[hair.index, col.RESET] = 0.0
-        return hair
 
     def remove(self, thing: Hair | Collider) -> None:
-        """Take hair or a collider out of the world; its rows are free for the next.
+        """Take hair, chains or a collider out of the world; its rows are free for the next.
 
         Raises:
             WorldError: It is not in this world.
         """
         self.session.check()
         if isinstance(thing, Hair):
-            if thing not in self.hairs:
+            if thing not in self._moving:
                 raise WorldError("remove: this hair is not in this world")
             self._resets_before += thing._host_resets
             self._resets_before += int(self.arena.hair_resets[thing.index])
-            self.hairs.remove(thing)
+            if isinstance(thing, Chains):
+                self.chains.remove(thing)
+            else:
+                self.hairs.remove(thing)
             spaces = self._spaces()
             counts = {
                 "row": thing.row_count,
@@ -316,7 +359,8 @@ class World:
             dt = LONGEST_STEP_S
         while not self._posted.empty():
             self._posted.get()()
-        for hair in self.hairs:
+        moving = self._moving
+        for hair in moving:
             if hair.far():
                 self._rebase(hair)
             hair.write_step(self._numbers, dt, self.clock)
@@ -336,7 +380,7 @@ class World:
             :, col.COLLIDER_NOW : col.COLLIDER_NOW + 7
         ]
         self.steps += 1
-        for hair in self.hairs:
+        for hair in moving:
             hair.after_step(dt)
             if self.sleep:
                 self._try_sleep(hair)
@@ -398,199 +442,8 @@ class World:
 
     def close(self) -> None:
         """Take everything out of the world; the runtime stays open for the next."""
-        for hair in list(self.hairs):
+        for hair in self._moving:
             self.remove(hair)
         for collider in list(self.colliders):
             self.remove(collider)
         self._renderer = None
-
-    @property
-    def _used(self) -> int:
-        return max((h.index + 1 for h in self.hairs), default=0)
-
-    def _spaces(self) -> dict[str, Any]:
-        arena = self.arena
-        return {
-            "row": arena.row_space,
-            "block": arena.block_space,
-            "strand": arena.strand_space,
-            "point": arena.point_space,
-            "hair": arena.hair_space,
-        }
-
-    def _take(self, wanted: dict[str, int]) -> dict[str, int]:
-        """Take rows of every table, growing the arena until there is room."""
-        while True:
-            spaces = self._spaces()
-            taken: dict[str, int] = {}
-            for name, count in wanted.items():
-                first = spaces[name].take(count)
-                if first is None:
-                    break
-                taken[name] = first
-            if len(taken) == len(wanted):
-                return taken
-            for name, first in taken.items():
-                spaces[name].give(first, wanted[name])
-            self.arena.grown(points=self.arena.max_points * 2, cells=self.arena.max_cells)
-
-    def _write_hair(self, hair: Hair) -> None:
-        """Fill in what does not change from step to step."""
-        if hair.index >= len(self._numbers):
-            wider = np.zeros((2 * (hair.index + 1), col.HAIR_COLUMNS), np.float32)
-            wider[: len(self._numbers)] = self._numbers
-            self._lay_table(wider, self._contacts)
-            self._contacts_changed = True
-        style = hair.groom.style
-        low, high = style.stretch_limits()
-        row = self._numbers[hair.index]
-        row[:] = 0.0
-        row[col.POSE_BEFORE : col.POSE_BEFORE + 7] = pose_row(hair.head_pose, hair.origin)
-        row[col.POSE_NOW : col.POSE_NOW + 7] = row[col.POSE_BEFORE : col.POSE_BEFORE + 7]
-        row[col.DRAG] = style.drag()
-        row[col.STRETCH] = style.stretch_stiffness()
-        row[col.STRAIN_LOW] = low
-        row[col.STRAIN_HIGH] = high
-        row[col.TETHER] = 1.0 + max(style.max_stretch, high)
-        row[col.RADIUS] = style.contact_radius()
-        row[col.BEND_DAMPING] = BEND_DAMPING_S
-        row[col.GRAVITY : col.GRAVITY + 3] = self._gravity
-        row[col.WIND_BEFORE : col.WIND_BEFORE + 3] = self._blowing() * hair.wind
-        row[col.WIND_NOW : col.WIND_NOW + 3] = row[col.WIND_BEFORE : col.WIND_BEFORE + 3]
-
-    def _blowing(self) -> NDArray[np.float64]:
-        """Return the wind with its gusts at the time now: sines whose periods share no multiple."""
-        if self._gust == 0.0:
-            return self._wind
-        t = self.time
-        wave = (
-            0.5 * math.sin(1.3 * t) + 0.3 * math.sin(3.1 * t + 1.0) + 0.2 * math.sin(7.7 * t + 2.0)
-        )
-        return self._wind * (1.0 + self._gust * wave)
-
-    def _write_air(self) -> None:
-        gusty = self._gust > 0.0 and bool(self._wind.any())
-        wind = self._blowing()
-        for hair in self.hairs:
-            row = self._numbers[hair.index]
-            row[col.WIND_NOW : col.WIND_NOW + 3] = wind * hair.wind
-            if gusty and hair.wind > 0.0:
-                hair.wake()
-        if self._air_changed:
-            self._air_changed = False
-            for hair in self.hairs:
-                self._numbers[hair.index, col.GRAVITY : col.GRAVITY + 3] = self._gravity
-            self._wake()
-
-    def _wake(self) -> None:
-        for hair in self.hairs:
-            hair.wake()
-
-    def _refresh(self) -> None:
-        """Bring the tables of contacts and of active blocks up to date."""
-        if self._contacts_changed:
-            self._contacts_changed = False
-            contacts = lay_contacts(self.hairs, self.colliders, self._numbers)
-            self._lay_table(self._numbers, contacts)
-        moved = [(i, c) for i, c in enumerate(self.colliders) if c.moved]
-        for hair in self.hairs:
-            first = hair.contact_rows[0]
-            for index, collider in moved:
-                self._contacts[first + index, col.COLLIDER_NOW : col.COLLIDER_NOW + 7] = pose_row(
-                    collider.pose, hair.origin
-                )
-            at = first + len(self.colliders)
-            for _, _, follows in hair.shapes:
-                now = self._contacts[at, col.COLLIDER_NOW : col.COLLIDER_NOW + 7]
-                if follows:
-                    now[:] = self._numbers[hair.index, col.POSE_NOW : col.POSE_NOW + 7]
-                elif hair.body_pose is not hair.body_seen:
-                    now[:] = pose_row(hair.body_pose, hair.origin)
-                    hair.body_seen = hair.body_pose
-                at += 1
-        for _, collider in moved:
-            collider.moved = False
-        if moved:
-            self._wake()
-        if self.active_changed:
-            self._list_active()
-
-    def _lay_table(self, numbers: NDArray[Any], contacts: NDArray[Any]) -> None:
-        """Put hair's rows and, below them, contacts' rows into one array: one argument a launch."""
-        split = len(numbers)
-        self._table = np.zeros((split + len(contacts), col.HAIR_COLUMNS), np.float32)
-        self._table[:split] = numbers
-        self._table[split:, : contacts.shape[1]] = contacts
-        self._numbers = self._table[:split]
-        self._contacts = self._table[split:]
-
-    def _list_active(self) -> None:
-        self.active_changed = False
-        blocks = [
-            np.arange(h._rows["block"], h._rows["block"] + h.block_count)
-            for h in self.hairs
-            if not (h.sleeping or h.solid)
-        ]
-        listed = np.concatenate(blocks).astype(np.int32) if blocks else np.zeros(0, np.int32)
-        self._active_count = len(listed)
-        if len(listed):
-            self._active = ti.ndarray(ti.i32, len(listed))
-            self._active.from_numpy(listed)
-
-    def _launch(self, force: list[Hair] | None = None) -> None:
-        """Run the solver over the active blocks, or over some hair's blocks alone."""
-        active, count = self._active, self._active_count
-        if force is not None:
-            listed = np.concatenate(
-                [np.arange(h._rows["block"], h._rows["block"] + h.block_count) for h in force]
-            ).astype(np.int32)
-            active, count = ti.ndarray(ti.i32, len(listed)), len(listed)
-            active.from_numpy(listed)
-        if not count:
-            return
-        arena = self.arena
-        serial = not self.session.gpu and self.session.threads == 1
-        if self.session.gpu:
-            chunks, each = count, 1
-        else:
-            # A chunk is a thread's turn; a few blocks are one chunk, since a second thread costs
-            # more than it saves.
-            chunks = 1 if serial or count < SMALL_BLOCKS else min(arena.chunks, count)
-            each = -(-count // chunks)
-        before = time.perf_counter()
-        self._table[0, col.ACTIVE_COUNT] = count
-        self._table[0, col.CHUNK_BLOCKS] = each
-        wanted = (chunks, serial, arena, active, self._table)
-        bound = self._bound
-        if bound is None or not (
-            bound[0][:2] == wanted[:2]
-            and all(a is b for a, b in zip(bound[0][2:], wanted[2:], strict=True))
-        ):
-            bound = self._bound = (wanted, bind(kernels.advance, *wanted))
-        bound[1]()
-        key = ("advance", id(arena), serial)
-        seen = self.session.shared.setdefault("launched", set())
-        if key not in seen:
-            seen.add(key)
-            ti.sync()
-            spent = self.session.shared.get("compile_s", 0.0) + time.perf_counter() - before
-            self.session.shared["compile_s"] = spent
-
-    def _try_sleep(self, hair: Hair) -> None:
-        if not hair.may_sleep():
-            return
-        speed = kernels.most_motion(hair._rows["block"], hair.block_count, self.arena)
-        hair.seen_at(speed)
-
-    def _rebase(self, hair: Hair) -> None:
-        """Take a hair's origin along with its head, so that f32 stays exact anywhere."""
-        new = np.round(hair._next_head[:3, 3] * 16.0) / 16.0
-        shift = hair.origin - new
-        hair.origin = new
-        kernels.move_origin(hair.row_count, hair._rows["row"], *shift.tolist(), self.arena)
-        row = self._numbers[hair.index]
-        for first in (col.POSE_BEFORE, col.POSE_NOW):
-            row[first + 4 : first + 7] += shift.astype(np.float32)
-        at, count = hair.contact_rows
-        for first in (col.COLLIDER_BEFORE, col.COLLIDER_NOW):
-            self._contacts[at : at + count, first + 4 : first + 7] += shift.astype(np.float32)

@@ -1,10 +1,13 @@
-"""Whose hair sways: characters that come and go, their hair rigged once, budgets, a server."""
+"""Whose hair sways: characters that come and go, their hair rigged once, budgets, a server.
+
+No Taichi here: a world is whatever answers to `SwayWorld`.
+"""
 
 from hairkit.sway.binding import Binding, Swaying, SwayWorld
 from hairkit.sway.budget import Budget
 from hairkit.sway.manager import Failure, HairManager, attach
 from hairkit.sway.matching import is_hair
-from hairkit.sway.reading import BonedHair, read_rig
+from hairkit.sway.reading import read_boned
 from hairkit.sway.server import RigServer
 from hairkit.sway.settings import ChainSettings
 from hairkit.sway.signals import hair_rigged, rig_failed
@@ -15,7 +18,6 @@ __all__ = [
     "Accessory",
     "BakeStore",
     "Binding",
-    "BonedHair",
     "Budget",
     "ChainSettings",
     "Character",
@@ -28,6 +30,6 @@ __all__ = [
     "attach",
     "hair_rigged",
     "is_hair",
-    "read_rig",
+    "read_boned",
     "rig_failed",
 ]

@@ -7,7 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hairkit.rigging import RiggedHair
+from hairkit.rigging.read import BonedHair
 from hairkit.sway.settings import ChainSettings
+
+Skeleton = RiggedHair | BonedHair
+"""Hair with bones that we made, or that were there."""
 
 DOWN = (0.0, -1.0, 0.0)
 """Where a pendulum hangs in the space of what carries it, at rest."""
@@ -35,7 +39,7 @@ class Binding(Protocol):
         """Move what carries it.
 
         Args:
-            pose: From the hair's own space into the world, shape (4, 4).
+            pose: As it was given when this was bound, shape (4, 4).
         """
         ...
 
@@ -43,15 +47,13 @@ class Binding(Protocol):
 class SwayWorld(Protocol):
     """A world that hair is bound into; all calls come from the thread that owns it."""
 
-    def add_chains(
-        self, rigged: RiggedHair, settings: ChainSettings, *, pose: Transform
-    ) -> Binding:
+    def add_chains(self, rigged: Skeleton, settings: ChainSettings, *, pose: Transform) -> Binding:
         """Let a rigged mesh's chains sway.
 
         Args:
             rigged: The mesh and its skeleton.
             settings: How they swing.
-            pose: From the hair's own space into the world, shape (4, 4).
+            pose: From the space of its plan into the world, shape (4, 4).
         """
         ...
 
@@ -87,8 +89,11 @@ class Swaying:
     radius: float
     """Radius of a ball round its position that holds it [m]."""
 
-    rigged: RiggedHair | None
+    rigged: Skeleton | None
     """Its skeleton; None for a pendulum."""
+
+    into_own: Transform
+    """From the space that the world has it in, the plan's, into the accessory's, shape (4, 4)."""
 
     placed: tuple[Transform, Transform] | None = field(default=None, repr=False)
     """Head pose and attachment that it was last placed by."""

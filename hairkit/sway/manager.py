@@ -13,14 +13,14 @@ from hairkit.errors import HairkitError, RigError, SessionError
 from hairkit.rigging import RiggedHair
 from hairkit.rigging import rig as rig_mesh
 from hairkit.sway import registry
-from hairkit.sway.binding import DOWN, Swaying, SwayWorld
+from hairkit.sway.binding import DOWN, Skeleton, Swaying, SwayWorld
 from hairkit.sway.budget import Budget, View
 from hairkit.sway.matching import is_hair
 from hairkit.sway.passes import Found, HairPass, Mailbox, Tools
-from hairkit.sway.reading import read_rig
+from hairkit.sway.reading import read_boned
 from hairkit.sway.settings import ChainSettings
 from hairkit.sway.signals import guarded, hair_rigged, rig_failed, tell
-from hairkit.sway.stage import Accessory, Character, Stage
+from hairkit.sway.stage import Accessory, Character, Stage, Transform
 from hairkit.sway.store import BakeStore
 from hairkit.sway.threads import Running, Start, start_thread, wait_for
 
@@ -73,7 +73,7 @@ def attach(
     store: BakeStore | None = None,
     clock: Callable[[], float] = time.monotonic,
     rigger: Callable[..., RiggedHair] = rig_mesh,
-    reader: Callable[[Any], RiggedHair] = read_rig,
+    reader: Callable[..., Skeleton] = read_boned,
     start: Start = start_thread,
     passes: int = PASSES,
 ) -> "HairManager":
@@ -96,7 +96,8 @@ def attach(
         store: Bakes to read before anything is rigged.
         clock: Seconds that only grow; what deadlines go by.
         rigger: Rigs a source; raises `RigError`.
-        reader: Reads a source, or a bake's bytes, that has bones already; raises `RigError`.
+        reader: Reads a source, or a bake's bytes, that has bones already; takes ``mesh`` as a
+            keyword; raises `RigError`.
         start: Starts work on a thread.
         passes: How many passes run at once; further ones wait for their turn.
 
@@ -373,17 +374,18 @@ class HairManager:
         if world is None or not worn or not registry.claim_bind(accessory, world, self):
             return
         placed = entry.character.head_pose, accessory.attachment
-        pose = placed[0] @ placed[1]
         try:
             swaying = None
             if found.rigged is not None:
-                swaying = self._chains(entry, accessory, found.rigged, pose)
+                swaying = self._chains(entry, accessory, found.rigged, placed)
             if swaying is None:
+                pose = placed[0] @ placed[1]
                 swaying = Swaying(
                     binding=world.add_pendulum(found.length, self._settings, pose=pose, down=DOWN),
                     chains=1,
-                    radius=2.0 * found.length,
+                    radius=2.0 * found.length * float(np.linalg.norm(pose[:3, :3], 2)),
                     rigged=None,
+                    into_own=np.eye(4),
                 )
             swaying.placed = placed
         except SessionError:
@@ -395,10 +397,15 @@ class HairManager:
         entry.swaying[accessory] = swaying
 
     def _chains(
-        self, entry: _Entry, accessory: Accessory, rigged: RiggedHair, pose: Any
+        self,
+        entry: _Entry,
+        accessory: Accessory,
+        rigged: Skeleton,
+        placed: tuple[Transform, Transform],
     ) -> Swaying | None:
         """Bind chains, or report why the world does not take them."""
         assert self._world is not None
+        pose = placed[0] @ placed[1] @ rigged.into_scene
         try:
             binding = self._world.add_chains(rigged, self._settings, pose=pose)
         except SessionError:
@@ -406,14 +413,15 @@ class HairManager:
         except HairkitError as error:
             self._report(entry, accessory, error)
             return None
-        linear = rigged.into_scene[:3, :3]
-        # The whole diagonal: it holds the hair wherever in it the position is.
-        extent = np.ptp(rigged.vertices @ linear.T, axis=0) if len(rigged.vertices) else np.zeros(3)
+        parts = [rigged.plan.positions, *(getattr(rigged, n, ()) for n in ("tips", "vertices"))]
+        points = np.concatenate([np.reshape(part, (-1, 3)) for part in parts]) @ pose[:3, :3].T
         return Swaying(
             binding=binding,
             chains=len(rigged.plan.chains),
-            radius=float(np.linalg.norm(extent)),
+            # The whole diagonal: it holds the hair wherever in it the position is.
+            radius=float(np.linalg.norm(np.ptp(points, axis=0))),
             rigged=rigged,
+            into_own=rigged.into_scene,
         )
 
     def _report(self, entry: _Entry, accessory: Accessory, raised: HairkitError) -> None:
@@ -433,7 +441,7 @@ class HairManager:
                     swaying.placed[0] is head and swaying.placed[1] is attachment
                 ):
                     swaying.placed = head, attachment
-                    swaying.binding.set_pose(head @ attachment)
+                    swaying.binding.set_pose(head @ attachment @ swaying.into_own)
 
     # ---- letting go
 

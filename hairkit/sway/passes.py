@@ -18,6 +18,7 @@ from hairkit.errors import HairkitError, RigError
 from hairkit.rigging import RiggedHair
 from hairkit.rigging.rig import document_of
 from hairkit.sway import registry
+from hairkit.sway.binding import Skeleton
 from hairkit.sway.signals import guarded
 from hairkit.sway.stage import Accessory, Character, Stage
 from hairkit.sway.store import BakeStore
@@ -35,7 +36,7 @@ class Found:
     accessory: Accessory
     """The accessory."""
 
-    rigged: RiggedHair | None = None
+    rigged: Skeleton | None = None
     """Its skeleton; None makes it a pendulum."""
 
     made: bool = False
@@ -89,8 +90,8 @@ class Tools:
     rigger: Callable[..., RiggedHair]
     """Rigs a source; takes the options as keywords."""
 
-    reader: Callable[[Any], RiggedHair]
-    """Reads a source that has bones already."""
+    reader: Callable[..., Skeleton]
+    """Reads a source that has bones already; takes ``mesh`` as a keyword."""
 
     options: Mapping[str, Any]
     """Of every rig."""
@@ -178,19 +179,22 @@ class HairPass:
             except RigError as error:
                 if error.kind != "already skinned":
                     raise
-                return Found(accessory=accessory, rigged=self._tools.reader(accessory.source))
+                return Found(accessory=accessory, rigged=self._read(accessory.source))
             return Found(accessory=accessory, rigged=made, made=True)
         except Exception as raised:
             error = as_rig_error(raised, accessory)
             return Found(accessory=accessory, error=error, length=hanging_length(accessory))
 
-    def _baked(self, accessory: Accessory) -> RiggedHair | None:
+    def _read(self, source: Any) -> Skeleton:
+        return self._tools.reader(source, mesh=self._tools.options.get("mesh"))
+
+    def _baked(self, accessory: Accessory) -> Skeleton | None:
         """Return the store's bake; a store that fails is as good as one that has none."""
         if self._tools.store is None:
             return None
         try:
             raw = self._tools.store.baked(accessory.source, self._tools.options)
-            return None if raw is None else self._tools.reader(raw)
+            return None if raw is None else self._read(raw)
         except (HairkitError, OSError) as error:
             _log.warning("no bake of %r is read: %s", accessory, error)
             return None

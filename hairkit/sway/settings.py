@@ -1,79 +1,87 @@
-"""How a chain of bones swings: numbers of a frame that mean the same at every frame rate."""
+"""How bone chains move: the numbers that people set, and what they mean a second."""
 
 import math
 from dataclasses import dataclass
 
 from hairkit.errors import HairkitError
 
-FRAME_RATE = 60.0
-"""Frames a second that `ChainSettings.damping` and `ChainSettings.stiffness` speak of [1/s]."""
+FRAME_S = 1.0 / 60.0
+"""The frame that `ChainSettings` speaks of [s], whatever the real one is."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ChainSettings:
-    """How one character's bone chains swing.
+    """How bone chains move, the same at any frame rate.
 
-    ``damping`` and ``stiffness`` are shares a sixtieth of a second, as game engines have them. Both
-    become constants of the motion's equation, in which no frame rate is left: of a bone's angle
-    from its rest pose, relative to its parent,
-
-        acceleration = -spring * angle - damping_rate * speed + all else
+    Raises:
+        HairkitError: A value is out of range.
     """
 
     damping: float = 0.92
-    """Share of a bone's swing speed, relative to its parent, that is left after 1/60 s of free
-    swing; above 0, up to 1, where 1 never comes to rest. `damping_rate` is what it becomes."""
+    """Share of its speed that a bone keeps over 1/60 s in still air, 0.01 to 1: it loses
+    ``-60 ln(damping)`` of it a second."""
 
     stiffness: float = 0.1
-    """Share of the way back to its rest pose that a displaced bone goes in 1/60 s if nothing else
-    acts and it has no speed left over from before; 0 none, 1 rigid. `spring` is what it becomes."""
+    """How much of the way back to its rest pose a bone without inertia goes in 1/60 s, 0 to 0.99:
+    0 only hangs, 0.99 hardly gives."""
 
     gravity: float = 1.0
-    """Share of the world's gravity, 0 to 10; 1 is all of it."""
+    """Share of the world's gravity that it feels, 0 to 10. The rest pose is at rest under it."""
 
     wind: float = 1.0
-    """Share of the world's wind, 0 to 10; 1 is all of it."""
+    """Share of the world's wind that reaches it, 0 to 10."""
 
     radius: float = 0.01
-    """Radius of each bone against colliders [m], 0 to 1."""
+    """How far bones keep away from colliders, in the world [m], at least 0."""
 
     angle_limit: float | None = None
-    """Largest angle between a bone and its rest direction in its parent [rad], above 0 up to pi;
-    None is no limit."""
+    """Largest angle that a bone is shown turned from its rest direction, as its parent carries it
+    [rad]; None is no limit."""
+
+    still: int | None = None
+    """Bones of each chain, from the root on, that do not turn; at least one always may. None is 1
+    for sectors, whose first band lies on the scalp, and 0 for all others."""
 
     def __post_init__(self) -> None:
-        """Refuse numbers out of range."""
-        _check("damping", self.damping, 0.0, 1.0, above=True)
-        _check("stiffness", self.stiffness, 0.0, 1.0)
-        _check("gravity", self.gravity, 0.0, 10.0)
-        _check("wind", self.wind, 0.0, 10.0)
-        _check("radius", self.radius, 0.0, 1.0)
-        if self.angle_limit is not None:
-            _check("angle_limit", self.angle_limit, 0.0, math.pi, above=True)
+        """Refuse values out of range."""
+        for name, low, high in (
+            ("damping", 0.01, 1.0),
+            ("stiffness", 0.0, 0.99),
+            ("gravity", 0.0, 10.0),
+            ("wind", 0.0, 10.0),
+            ("radius", 0.0, 1e6),
+        ):
+            value = getattr(self, name)
+            if not (isinstance(value, int | float) and low <= value <= high):
+                raise HairkitError(f"{name}: expected {low:g} to {high:g}, got {value!r}")
+        limit = self.angle_limit
+        if limit is not None and not 0.0 <= limit <= math.pi:
+            raise HairkitError(f"angle_limit: expected 0 to pi rad, got {limit!r}")
+        if self.still is not None and self.still < 0:
+            raise HairkitError(f"still: expected a whole number from 0 on, got {self.still!r}")
 
-    @property
-    def damping_rate(self) -> float:
-        """Rate at which free swing loses speed [1/s]: c = -60 ln(damping).
+    def still_bones(self, strategy: str, count: int) -> int:
+        """Return how many bones of a chain do not turn.
 
-        Over a time t the share exp(-c t) of the speed is left, so damping after 1/60 s.
+        Args:
+            strategy: How the chain was planned.
+            count: Its bones.
         """
-        return -FRAME_RATE * math.log(self.damping) + 0.0
+        wanted = self.still if self.still is not None else int(strategy == "sectors")
+        return min(wanted, count - 1)
 
-    @property
+    def drag(self) -> float:
+        """Return the rate at which speed is lost [1/s]."""
+        return -math.log(self.damping) / FRAME_S
+
     def spring(self) -> float:
-        """Spring to the rest pose for a unit inertia [1/s^2]: k = 60^2 stiffness / (1 - stiffness).
+        """Return the spring to the rest pose, for each unit of mass [1/s^2].
 
-        One implicit step of h = 1/60 s from standstill leaves 1 / (1 + k h^2) = 1 - stiffness of
-        the way. Left alone, a bone swings at sqrt(k) [rad/s]. Infinite for a stiffness of 1.
+        Without inertia, x' = -(spring / drag) x, so that exp(-spring / drag / 60) is left after a
+        frame. Where there is no drag to speak of, a frame's worth of it stands in.
         """
-        if self.stiffness == 1.0:
-            return math.inf
-        return FRAME_RATE**2 * self.stiffness / (1.0 - self.stiffness)
+        return -math.log(1.0 - self.stiffness) * max(self.drag(), LEAST_DRAG) / FRAME_S
 
 
-def _check(name: str, value: float, least: float, most: float, *, above: bool = False) -> None:
-    """Refuse a number out of range."""
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not number or not least <= value <= most or (above and value == least):
-        start = f"above {least:g}, up to" if above else f"{least:g} to"
-        raise HairkitError(f"settings: {name} {value!r}, expected {start} {most:g}")
+LEAST_DRAG = 0.5
+"""Drag below which `ChainSettings.spring` no longer sinks with it [1/s]."""

@@ -38,7 +38,8 @@ class Accessory:
             kind: ``hair``, ``hat`` and so on; may be empty.
             source: Its mesh: a file, vertices (v, 3) and faces (f, 3), or whatever `hairkit.rig`
                 reads; None where it is no mesh.
-            attachment: From its own space into the head's, shape (4, 4); by default the identity.
+            attachment: From its own space, the scene of its file, into the head's, shape (4, 4); by
+                default the identity.
             length: How far it hangs from its attachment [m], for a pendulum; None measures the
                 mesh.
 
@@ -52,7 +53,7 @@ class Accessory:
             raise HairkitError(f"accessory {name!r}: length {length!r}, expected above 0 m")
         self.length = length
         self.rigged: Any = None
-        """Its hair with a skeleton, a `RiggedHair`, once somebody has rigged it."""
+        """Its hair with a skeleton, once somebody has rigged it or read the one it had."""
         self._attachment = _transform(attachment, f"accessory {name!r}: attachment")
         self._wearer: weakref.ref[Character] | None = None
 

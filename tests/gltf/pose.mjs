@@ -9,31 +9,10 @@
 // nested as [primitive][pose][vertex][x, y, z], and "warnings", what three had to say about the
 // file.
 
-import { readFile } from "node:fs/promises";
-import { Texture, Vector3 } from "three";
-import { GLTFLoader } from "three/addons/loaders/GLTFLoader.js";
+import { Vector3 } from "three";
+import { answer, indexOf, keepWarnings, load } from "./load.mjs";
 
-const warnings = [];
-console.log = console.warn = console.error = (...words) => warnings.push(words.join(" "));
-
-/** Stand in for pictures: decoding them needs a browser, and no vertex depends on one. */
-function withoutPictures() {
-  return { name: "without_pictures", loadTexture: async () => new Texture() };
-}
-
-async function load(file) {
-  const bytes = await readFile(file);
-  if (bytes.toString("latin1", 0, 4) !== "glTF") throw new Error("not a GLB file");
-  const loader = new GLTFLoader().register(withoutPictures);
-  return loader.parseAsync(new Uint8Array(bytes).buffer, "");
-}
-
-/** Return the index of a node in the file. three renames nodes, so its own names are of no use. */
-function indexOf(nodes, wanted) {
-  const found = nodes.flatMap((node, i) => (node.name === wanted || i === wanted ? [i] : []));
-  if (found.length !== 1) throw new Error(`${found.length} nodes are called ${wanted}`);
-  return found[0];
-}
+const warnings = keepWarnings();
 
 function onlySkinned(nodes) {
   const found = nodes.flatMap((node, i) => (node.skin === undefined ? [] : [i]));
@@ -93,15 +72,4 @@ async function posed({ file, node, poses }) {
   return { positions, warnings: warnings.splice(0) };
 }
 
-let text = "";
-for await (const chunk of process.stdin.setEncoding("utf8")) text += chunk;
-const results = [];
-for (const job of JSON.parse(text)) {
-  try {
-    results.push(await posed(job));
-  } catch (error) {
-    process.stderr.write(`${job.file}: ${[error.message ?? error, ...warnings].join("; ")}\n`);
-    process.exit(1);
-  }
-}
-process.stdout.write(JSON.stringify(results));
+await answer(posed, warnings);

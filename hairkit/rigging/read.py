@@ -1,0 +1,255 @@
+"""Reads a file whose hair has bones already, ours or another's, as chains that can sway."""
+
+import os
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
+
+from hairkit.errors import RigError
+from hairkit.io.gltf import Gltf
+from hairkit.rigging.bake import EXTRAS
+from hairkit.rigging.plan import Bone, Plan, Points, Weights
+from hairkit.rigging.rig import document_of, failures
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class BonedHair:
+    """Hair that has bones, in the space of the node that all of them hang on, its carrier."""
+
+    plan: Plan
+    """Bones, their places in the carrier's space, and chains; bone 0 is the carrier itself."""
+
+    tips: Points
+    """Where each chain ends, in the carrier's space, shape (chains, 3)."""
+
+    into_scene: Points
+    """From the carrier's space into the scene, shape (4, 4)."""
+
+    rest_turns: Points
+    """Rotation of each bone in the carrier's space at rest, shape (bones, 3, 3)."""
+
+    nodes: tuple[int, ...]
+    """Row of each bone's node in the document."""
+
+    document: Gltf = field(repr=False)
+    """All that the file held."""
+
+    name: str
+    """Name of the mesh."""
+
+    source: str
+    """File that it came from."""
+
+    note: str = ""
+    """What is left out, such as bones that branch off in the middle of a chain."""
+
+    @property
+    def bone_names(self) -> list[str]:
+        """Names of the bones."""
+        return self.plan.names
+
+    def local_turns(self, joints: NDArray[np.int64], turns: Points) -> Points:
+        """Return bones' rotations in their parents, as their nodes hold them.
+
+        Args:
+            joints: Rows of bones, parents before children, shape (n,).
+            turns: Their swing in their parents from the rest pose, in the carrier's space,
+                quaternions (x, y, z, w), shape (..., n, 4).
+
+        Returns:
+            Quaternions, shape (..., n, 4).
+        """
+        parents = self.plan.parents[joints]
+        before = Rotation.from_matrix(self.rest_turns[parents]).inv()
+        own = Rotation.from_matrix(self.rest_turns[joints])
+        flat = turns.reshape(-1, len(joints), 4)
+        made = [(before * Rotation.from_quat(frame) * own).as_quat() for frame in flat]
+        return np.array(made).reshape(turns.shape)
+
+
+def read_rig(source: str | os.PathLike[str], mesh: str | None = None) -> BonedHair:
+    """Read hair that has bones.
+
+    The carrier is the nearest node above all joints that move the mesh, or the one of them that is
+    above the others, or the ``HairRoot`` above that. Each child of it begins a chain, which goes on
+    to the bone farthest along; what branches off in the middle stays with the bone that it hangs
+    on. A last bone that moves no vertex is the chain's tip.
+
+    Args:
+        source: A .glb, .gltf or .vrm file.
+        mesh: As `rig`.
+
+    Raises:
+        RigError: The mesh has no skin, or its bones make no chain; or as `rig`.
+    """
+    where = str(source)
+    with failures(where):
+        document, hair = document_of(source, mesh)
+        if not hair.joints:
+            raise RigError(
+                "no skin", f"mesh {hair.name!r} has no skin; expected one that is rigged"
+            )
+        return boned(document, hair.node, hair.name, where)
+
+
+def boned(document: Gltf, node: int, name: str, source: str = "") -> BonedHair:
+    """Return a skinned node's bones as chains.
+
+    Args:
+        document: The document.
+        node: Row of the node.
+        name: What to call the mesh.
+        source: The file's name.
+
+    Raises:
+        RigError: Its bones make no chain.
+    """
+    row = document.row("nodes", node)
+    joints = [int(j) for j in document.row("skins", row["skin"])["joints"]]
+    weight = _moved(document, row, len(joints))
+    parents = document.parents()
+    moving = {joint for joint, share in zip(joints, weight, strict=True) if share > 0.0}
+    carrier = _top(parents, moving or set(joints))
+    if carrier >= 0 and parents[carrier] >= 0:
+        above = parents[carrier]
+        if document.row("nodes", above).get("name") == "HairRoot":
+            # A single chain of ours, whose root moves no vertex.
+            carrier = above
+    if carrier < 0:
+        raise RigError("no skin", "its joints hang on nothing that all of them share")
+    below = _below(parents, joints, carrier)
+    lines, left = _lines(document, carrier, below)
+    matrices = dict(zip([carrier, *below], document.world_matrices([carrier, *below]), strict=True))
+    back = np.linalg.inv(matrices[carrier])
+    bones = [carrier]
+    chains, tips = [], []
+    for line in lines:
+        places = [(back @ matrices[joint])[:3, 3] for joint in line]
+        if len(line) > 1 and line[-1] not in moving:
+            tips.append(places[-1])
+            line = line[:-1]
+        else:
+            before = places[-2] if len(places) > 1 else np.zeros(3)
+            tips.append(2.0 * places[-1] - before)
+        chains.append(tuple(range(len(bones), len(bones) + len(line))))
+        bones += line
+    if not chains:
+        raise RigError("no skin", "its joints make no chain")
+    of = {joint: number for number, joint in enumerate(bones)}
+    seen = [back @ matrices[joint] for joint in bones]
+    made = tuple(
+        Bone(
+            name=str(document.row("nodes", joint).get("name", f"node {joint}")),
+            position=_triple(seen[number][:3, 3]),
+            parent=of.get(parents[joint], 0) if number else -1,
+        )
+        for number, joint in enumerate(bones)
+    )
+    count = np.zeros((0, 1))
+    return BonedHair(
+        plan=Plan(
+            bones=made,
+            weights=Weights(count.astype(np.int32), count),
+            chains=tuple(chains),
+            strategy=_strategy(document.row("skins", row["skin"])),
+        ),
+        tips=np.array(tips),
+        into_scene=matrices[carrier],
+        rest_turns=np.array([_turn(m[:3, :3]) for m in seen]),
+        nodes=tuple(bones),
+        document=document,
+        name=name,
+        source=source,
+        note=f"{left} bones that branch off stay with their parents" if left else "",
+    )
+
+
+def _strategy(skin: dict[str, Any]) -> str:
+    """Return how a skin was planned, ``file`` where it does not say."""
+    extras = skin.get("extras")
+    ours = extras.get(EXTRAS) if isinstance(extras, dict) else None
+    return str(ours.get("strategy", "file")) if isinstance(ours, dict) else "file"
+
+
+def _moved(document: Gltf, node: dict[str, Any], count: int) -> Points:
+    """Return how much of the mesh each joint moves, shape (count,)."""
+    weight = np.zeros(count, dtype=np.float64)
+    for primitive in document.row("meshes", node["mesh"]).get("primitives", []):
+        attributes = primitive.get("attributes", {})
+        if {"JOINTS_0", "WEIGHTS_0"} <= set(attributes):
+            which = document.accessor(attributes["JOINTS_0"]).astype(np.int64)
+            share = document.accessor(attributes["WEIGHTS_0"]).astype(np.float64)
+            weight += np.bincount(which.ravel(), share.ravel(), minlength=count)[:count]
+    return np.asarray(weight, dtype=np.float64)
+
+
+def _line_up(parents: list[int], node: int) -> list[int]:
+    """Return a node and all that are above it, itself first."""
+    line = [node]
+    while parents[line[-1]] >= 0:
+        line.append(parents[line[-1]])
+    return line
+
+
+def _top(parents: list[int], joints: set[int]) -> int:
+    """Return the lowest node that is above all joints or one of them; -1 for none."""
+    shared: list[int] | None = None
+    for joint in sorted(joints):
+        line = _line_up(parents, joint)
+        shared = line if shared is None else [node for node in shared if node in line]
+    if not shared:
+        return -1
+    if len(joints) == 1:
+        # One bone alone: what it hangs on carries it.
+        return shared[1] if len(shared) > 1 else -1
+    return shared[0]
+
+
+def _below(parents: list[int], joints: list[int], carrier: int) -> list[int]:
+    """Return the joints below the carrier and what lies between, upper ones first."""
+    found: dict[int, int] = {}
+    for joint in joints:
+        line = _line_up(parents, joint)
+        if carrier in line[1:]:
+            for depth, node in enumerate(reversed(line[: line.index(carrier)])):
+                found.setdefault(node, depth)
+    return sorted(found, key=lambda node: (found[node], node))
+
+
+def _lines(document: Gltf, carrier: int, below: list[int]) -> tuple[list[list[int]], int]:
+    """Return a line of nodes for each that hangs on the carrier, and how many branch off."""
+    known = set(below)
+    length: dict[int, int] = {}
+    for node in reversed(below):
+        children = [c for c in document.children(document.row("nodes", node)) if c in known]
+        length[node] = 1 + max((length[c] for c in children), default=0)
+    lines = []
+    for first in document.children(document.row("nodes", carrier)):
+        if first not in known:
+            continue
+        line = [first]
+        while True:
+            children = document.children(document.row("nodes", line[-1]))
+            children = [c for c in children if c in known]
+            if not children:
+                break
+            line.append(max(children, key=lambda c: length[c]))
+        lines.append(line)
+    return lines, len(below) - sum(map(len, lines))
+
+
+def _turn(linear: Points) -> Points:
+    """Return the rotation of a joint, its scale and mirroring left out."""
+    left, _, right = np.linalg.svd(linear)
+    turn = left @ right
+    if np.linalg.det(turn) < 0.0:
+        turn = turn @ np.diag([-1.0, 1.0, 1.0])
+    return np.asarray(turn, dtype=np.float64)
+
+
+def _triple(point: Points) -> tuple[float, float, float]:
+    x, y, z = (float(value) for value in point)
+    return x, y, z
