@@ -71,7 +71,7 @@ class SwayWorld(Protocol):
         """
         ...
 
-    def remove(self, binding: Any) -> None:
+    def remove(self, binding: Any, /) -> None:
         """Take a binding out of the world."""
         ...
 
