@@ -32,7 +32,8 @@ class RigError(HairkitError):
     ``above root``, ``bad option``, ``no such mesh``, ``already skinned``, ``no skin``,
     ``unsupported``, ``not permitted``, ``unreadable``, ``out of memory``, ``lost skin``; and for
     springs ``old version`` (an avatar or springs of another VRM than 1.0) and ``no length`` (bones
-    that the scene scales to nothing).
+    that the scene scales to nothing). ``unexpected`` stands for an error that a manager met and
+    that is none of these.
     """
 
     def __init__(self, kind: str, reason: str, where: str = "") -> None:
