@@ -159,7 +159,7 @@ def test_three_vrm_runs_600_frames(files: SimpleNamespace, name: str):
     size = np.linalg.norm(np.ptp(places[0], axis=0))
     away = np.linalg.norm(places - rigidly(files, path)[:, hair], axis=2)
     first = [row for row, node in enumerate(np.array(path.nodes)[hair]) if is_first(springs, node)]
-    # Chains hang on bones that are fixed to the head; all further joints swing.
+    # Springs begin at bones whose place is fixed to the head; all further joints swing.
     assert away[:, first].max() <= 1e-6 * size
     further = np.setdiff1d(np.arange(hair.sum()), first)
     assert away[1].max() <= 0.01 * size

@@ -1,4 +1,4 @@
-"""What `damping` and `stiffness` mean, and the numbers of VRM's spring bones that do the same.
+"""The numbers of VRM's spring bones that swing as `ChainSettings` say.
 
 VRM's reference moves a bone's tail once a frame, dt = 1 / frame rate seconds::
 
@@ -9,28 +9,26 @@ and then puts it back to the bone's length L from the bone's head. Drag is not s
 what pulls is a length in dt rather than one in dt squared: played at another frame rate, the same
 numbers swing otherwise. So numbers hold for one frame rate, which has to be stated.
 
-With the small angle a between a bone and its rest direction, K = dt * stiffness / L and
-q = 1 - dragForce, the reference is ``(1 + K) * a'' = a' + q * (a' - a)`` for three frames that
-follow one another. Its two modes are the roots of ``z**2 - S * z + P = 0`` with
-``S = (1 + q) / (1 + K)`` and ``P = q / (1 + K)``: by z an angle grows or shrinks a frame.
+With a the small angle between a bone and its rest direction, q = 1 - dragForce, and K the sum of
+``dt / L`` times what pulls along the rest direction, the reference says of angles one frame apart
+``(1 + K) * a2 = a1 + q * (a1 - a0)``. It has two modes, which multiply angles by z1 and z2 a frame,
+with ``z1 + z2 = (1 + q) / (1 + K)`` and ``z1 * z2 = q / (1 + K)``.
 
-Our settings say what happens in 1/60 s, at any frame rate: without stiffness a swing keeps
-`damping` of its speed (q), without inertia a bone goes `stiffness` of its way back (K / (1 + K)).
-Together they are the roots z1, z2 of ``z**2 - (1 - k)(1 + D) z + (1 - k) D = 0`` with D the damping
-and k the stiffness. A frame of 1 / f seconds is r = 60 / f of 1/60 s, and has the modes z1**r and
-z2**r. With S = z1**r + z2**r and P = (z1 * z2)**r they are, solved for the numbers::
+What is meant is ``a'' = -drag * a' - pull * a``, at any frame rate, with drag = -60 ln(damping) and
+pull the spring of the stiffness, -60 ln(1 - stiffness) * drag, and a pendulum's. Its modes are
+``exp(r1 * t)`` and ``exp(r2 * t)``, r1 and r2 the roots of ``r**2 + drag * r + pull = 0``. Both
+move alike, frame by frame, if z1 = exp(r1 * dt) and z2 = exp(r2 * dt)::
 
-    K = 1 / (S - P) - 1        stiffness = K * f * L        dragForce = 1 - P / (S - P)
+    P = exp(-drag * dt)            B = 1 - (1 - z1) * (1 - z2)
+    dragForce = 1 - P / B          K = 1 / B - 1
 
-At 60 frames a second that is ``dragForce = 1 - D`` and ``stiffness = 60 * L * k / (1 - k)``;
-without stiffness it is ``dragForce = 1 - D**r``. Gravity of g m/s2 is ``gravityPower = g / 60`` at
-60 frames a second, and changes with the frame rate as stiffness does, so that hair hangs as far
-from its rest pose. Without stiffness, what it changes by is ``(1 - D**r) / (1 - D)``, which keeps
-the speed at which hair falls.
+Without anything that pulls, that is ``dragForce = 1 - damping ** (60 * dt)``; at many frames a
+second, K is about ``pull * dt**2``.
 
-At few frames a second, a fast swing loses more by the reference's own rounding than it should. No
-drag can undo that: then ``dragForce = 0`` and ``K = 1 / P - 1``, which keeps how fast swings die
-down, and makes them slower.
+At few frames a second, fast swings die down faster by the reference's own rounding than they
+should, and no drag is less than none: then dragForce is 0 and K stays. A bone that would swing
+through more than about a quarter of its period in a frame does not swing: dragForce is 1, and K
+brings it back as fast as its swings would have died down, or half of the way a frame.
 """
 
 from dataclasses import dataclass
@@ -39,14 +37,8 @@ import numpy as np
 
 from hairkit.errors import RigError
 
-REFERENCE_RATE = 60.0
-"""Frames a second at which damping and stiffness are what they say in one frame."""
 SLOWEST, FASTEST = 10.0, 1000.0
 """Frame rates that numbers are made for."""
-STIFFEST = 0.99
-"""Greatest stiffness: with 1, a pull would have no end."""
-_NO_PULL = 1e-9
-"""Stiffness below which its own mode is lost in rounding."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,50 +49,40 @@ class SpringNumbers:
     """``dragForce``, 0 to 1."""
 
     pull: float
-    """``stiffness`` of a bone of 1 m [1/s]; it grows with the bone's length."""
+    """K * frame rate: what pulls along the rest direction of a bone of 1 m [1/s]; it grows with
+    the bone's length."""
 
-    fall: float
-    """``gravityPower`` of 1 m/s2 [s]."""
-
-    held: bool
-    """Whether swings are slower than meant, because drag cannot be less than none."""
+    exact: bool
+    """Whether swings are as meant, and do not die down faster."""
 
 
-def spring_numbers(damping: float, stiffness: float, frame_rate: float) -> SpringNumbers:
+def spring_numbers(drag: float, pull: float, frame_rate: float) -> SpringNumbers:
     """Return the numbers with which VRM's reference swings as meant; see the module.
 
     Args:
-        damping: Share of a swing's speed left after 1/60 s without stiffness, 0 to 1.
-        stiffness: Share of the way back to the rest pose gone in 1/60 s without inertia, 0 to 0.99.
+        drag: Rate at which speed is lost [1/s], 0 or more.
+        pull: What pulls back to the rest pose, for each unit of mass [1/s^2], 0 or more.
         frame_rate: Frames a second at which it will be played, 10 to 1000.
 
     Raises:
-        RigError: A number is out of range.
+        RigError: The frame rate is out of range.
     """
-    check_number("damping", damping, 0.0, 1.0)
-    check_number("stiffness", stiffness, 0.0, STIFFEST)
     check_number("frame_rate", frame_rate, SLOWEST, FASTEST)
-    part = REFERENCE_RATE / frame_rate
-    if stiffness < _NO_PULL:
-        kept = damping**part
-        longer = part if damping > 1.0 - _NO_PULL else (1.0 - kept) / (1.0 - damping)
-        pull = REFERENCE_RATE * stiffness * longer
-        return SpringNumbers(drag=1.0 - kept, pull=pull, fall=longer / REFERENCE_RATE, held=False)
-    left = 1.0 - stiffness
-    half = 0.5 * left * (1.0 + damping)
-    root = np.sqrt(complex(half * half - left * damping))
-    one, two = (half + root) ** part, (half - root) ** part
-    product = (left * damping) ** part
-    # S - P of the module: less than 0 where a swing turns round within a frame.
-    both = 1.0 - float(((1.0 - one) * (1.0 - two)).real)
-    held = both <= 0.0 or product > both * (1.0 + 1e-12)
-    if held:
-        ratio, drag = 1.0 / product - 1.0, 0.0
+    root = np.sqrt(complex(0.25 * drag * drag - pull))
+    # In this form a weak pull is not lost in a strong drag.
+    fast = -0.5 * drag - root
+    slow = pull / fast if abs(fast) > 0.0 else 0.0
+    both = 1.0 - float((np.expm1(fast / frame_rate) * np.expm1(slow / frame_rate)).real)
+    product = float(np.exp(-drag / frame_rate))
+    if abs(fast.imag) > 0.5 * np.pi * frame_rate or both <= 0.0:
+        ratio, force, exact = max(product**-0.5 - 1.0, 1.0), 1.0, False
     else:
-        ratio, drag = 1.0 / both - 1.0, float(np.clip(1.0 - product / both, 0.0, 1.0))
-    pull = ratio * frame_rate
-    fall = pull * left / (stiffness * REFERENCE_RATE**2)
-    return SpringNumbers(drag=drag, pull=pull, fall=fall, held=held)
+        ratio = 1.0 / both - 1.0
+        force = 1.0 - product / both
+        exact = force > -1e-9
+    return SpringNumbers(
+        drag=float(np.clip(force, 0.0, 1.0)), pull=max(ratio, 0.0) * frame_rate, exact=exact
+    )
 
 
 def check_number(name: str, value: float, least: float, most: float = np.inf) -> None:
