@@ -387,7 +387,7 @@ def _spring_joints(
         # Both in VRM's unit. Together they always pull the same along the rest pose.
         whole = numbers.pull * float(length)
         share = min(hang / pull, np.tan(SAG) / max(across, 1e-9)) if pull > 0.0 else 0.0
-        fall = whole * share
+        fall = float(whole * share)
         wide = radius
         if wide is None:
             wide = min([THICKNESS * float(length), *(_gap(body, tail) for body in bodies)])
