@@ -511,6 +511,19 @@ def bench(
             benchmarks.save_rows(as_rows(pictures), json)
             typer.echo(f"wrote {json}")
         return
+    if case and "chains_1000" in case:
+        if len(case) > 1:
+            raise HairkitError("--case: expected chains_1000 alone")
+        from dataclasses import asdict
+
+        from hairkit.bench_chains import print_chains, time_chains
+
+        chains = time_chains(backend, repeats=repeats)
+        print_chains(OUT, chains)
+        if json is not None:
+            benchmarks.save_rows([asdict(chains)], json)
+            typer.echo(f"wrote {json}")
+        return
     if case:
         cases = [benchmarks.case_named(name) for name in case]
     else:

@@ -56,6 +56,7 @@ ALLOWED: dict[str, set[str]] = {
 TOP = {
     "__main__",
     "bench",
+    "bench_chains",
     "bench_draw",
     "bench_report",
     "catalog",

@@ -66,7 +66,8 @@ def hair_flow(vertices: ArrayLike, faces: ArrayLike, *, root: ArrayLike) -> tupl
     Each connected piece of the mesh is measured alone. A long one, such as a card or a tube, runs
     from one end to the other: its ends are the two places with the longest way along its edges
     between them, and it begins at the end nearer to the root. A piece that is as wide as long, such
-    as a cap, runs away from its place nearest to the root. The direction at a face is where the way
+    as a cap, or whose middle third is nearest to the root, such as a card laid over the head, runs
+    away from its place nearest to the root. The direction at a face is where the way
     from there grows fastest; a vertex has the mean of its faces', and of its neighbours'. Neither
     the skull, nor locks, nor ways between pieces, of which plans are made, come in.
 
@@ -96,17 +97,21 @@ def hair_flow(vertices: ArrayLike, faces: ArrayLike, *, root: ArrayLike) -> tupl
     out = np.linalg.norm(surface.points - centre[surface.island], axis=1)
 
     begin = _least(out, surface.island, parts)
-    one = _least(-_ways(pairs, length, begin, off), surface.island, parts)
-    way = _ways(pairs, length, one, off)
+    one = _least(-_ways(pairs, length, begin, len(off)), surface.island, parts)
+    way = _ways(pairs, length, one, len(off))
     other = _least(-way, surface.island, parts)
     whole = np.bincount(surface.island, surface.area, minlength=parts)
     corners = surface.points[surface.faces]
     across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     whole = whole * np.linalg.norm(across, axis=1).sum() / 2.0
+    nearest = _least(off, surface.island, parts)
     drawn = way[other] > DRAWN * np.sqrt(whole)
+    # A card laid over the head runs down on both sides.
+    inward = np.minimum(way[nearest], way[other] - way[nearest])
+    drawn &= inward < way[other] / 3.0
     end = np.where(off[one] <= off[other], one, other)
-    start = np.where(drawn, end, _least(off, surface.island, parts))
-    way = _ways(pairs, length, start, off)
+    start = np.where(drawn, end, nearest)
+    way = _ways(pairs, length, start, len(off))
 
     flow = _smooth(surface, _slope(surface, corners, across, way))
     share = surface.area / np.maximum(np.bincount(surface.place, minlength=len(off)), 1)
@@ -119,9 +124,9 @@ def _least(values: Points, island: NDArray[np.int32], parts: int) -> Rows:
     return order[np.searchsorted(island[order], np.arange(parts))]
 
 
-def _ways(pairs: Rows, length: Points, starts: Rows, like: Points) -> Points:
+def _ways(pairs: Rows, length: Points, starts: Rows, count: int) -> Points:
     """Return the way to each place from its island's start."""
-    cost = np.full(len(like), np.inf)
+    cost = np.full(count, np.inf)
     cost[starts] = 0.0
     return distances(pairs, length, cost)
 
@@ -137,7 +142,7 @@ def _slope(surface: Surface, corners: Points, across: Points, way: Points) -> Po
     slope = slope / np.maximum(size, 1e-12) * np.sqrt(square)
     rows = surface.faces.ravel()
     sums = [np.bincount(rows, np.repeat(slope[:, k], 3), len(way)) for k in range(3)]
-    return np.stack(sums, axis=1)
+    return np.stack(sums, axis=1).astype(np.float64)
 
 
 def _smooth(surface: Surface, flow: Points) -> Points:
