@@ -23,7 +23,7 @@ ALLOWED: dict[str, set[str]] = {
     "groom": {"errors", "paths", "style", "head", "shapes"},
     "io": {"errors", "paths", "style", "head", "groom"},
     "rigging": {"errors", "paths", "io"},
-    "sway": {"errors", "paths", "io", "rigging"},
+    "sway": {"errors", "paths", "shapes", "io", "rigging"},
     "backend": {"errors", "paths"},
     "sim": {
         "sway",

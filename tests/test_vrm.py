@@ -15,10 +15,10 @@ from test_rig import NODES, avatar, node_named
 import hairkit as hk
 from hairkit.cli import run
 from hairkit.errors import RigError
-from hairkit.rigging import with_springs
 from hairkit.rigging.plan import Bone, Plan, Weights
 from hairkit.rigging.rig import baked, document_of
 from hairkit.shapes import Box, Capsule, Sphere
+from hairkit.sway.vrm import with_springs
 
 RATES = (24.0, 30.0, 60.0, 72.0, 90.0, 144.0, 240.0)
 LENGTH = 0.08

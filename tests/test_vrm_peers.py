@@ -22,8 +22,8 @@ from test_rig_peers import kinds
 from test_vrm import springs_of, swing
 
 import hairkit as hk
-from hairkit.rigging import with_springs
 from hairkit.shapes import Sphere
+from hairkit.sway.vrm import with_springs
 
 FRAMES = 600
 NOD = 120

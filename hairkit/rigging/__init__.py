@@ -3,7 +3,6 @@
 from hairkit.rigging.gates import Permission, may_edit, supported
 from hairkit.rigging.plan import Bone, Plan, Weights, plan
 from hairkit.rigging.rig import RiggedHair, rig
-from hairkit.rigging.vrm import with_springs
 
 __all__ = [
     "Bone",
@@ -15,5 +14,4 @@ __all__ = [
     "plan",
     "rig",
     "supported",
-    "with_springs",
 ]

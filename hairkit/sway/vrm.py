@@ -2,7 +2,7 @@
 
 VRM's reference takes no settings that hold at every frame rate, nor at every size: the numbers
 that are written hold for one frame rate, which is in each spring's name and extras (see
-`hairkit.rigging.springs`), and for each bone's length in the scene, with all scales of the nodes
+`hairkit.sway.springs`), and for each bone's length in the scene, with all scales of the nodes
 above it, since the reference moves tails in the scene. A file in centimetres below a node of scale
 0.01 gets the numbers of the same hair in metres. Who shows a character n times as large has to
 multiply stiffness, gravityPower and hitRadius by n.
@@ -19,14 +19,14 @@ from hairkit.errors import HairkitError, RigError
 from hairkit.io.gltf import Gltf
 from hairkit.rigging.plan import Points
 from hairkit.rigging.rig import RiggedHair, failures
-from hairkit.rigging.springs import (
+from hairkit.sway.settings import ChainSettings
+from hairkit.sway.springs import (
     FASTEST,
     SLOWEST,
     SpringNumbers,
     check_number,
     spring_numbers,
 )
-from hairkit.sway.settings import ChainSettings
 
 if TYPE_CHECKING:
     from hairkit.shapes import Capsule, Sphere
