@@ -96,7 +96,7 @@ def rig(
         replace_skin=replace_skin,
     )
     if vrm:
-        from hairkit.rigging.vrm import with_springs
+        from hairkit.sway.vrm import with_springs
 
         hair = with_springs(hair, frame_rate=frame_rate)
     if out is not None:

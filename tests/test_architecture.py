@@ -24,7 +24,7 @@ ALLOWED: dict[str, set[str]] = {
     "io": {"errors", "paths", "style", "head", "groom"},
     "rigging": {"errors", "paths", "io"},
     # It knows the world by what it calls of it only.
-    "sway": {"errors", "paths", "io", "rigging"},
+    "sway": {"errors", "paths", "shapes", "io", "rigging"},
     "backend": {"errors", "paths"},
     "sim": {
         "sway",

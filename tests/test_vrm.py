@@ -15,13 +15,12 @@ from test_rig import NODES, avatar, node_named
 import hairkit as hk
 from hairkit.cli import run
 from hairkit.errors import RigError
-from hairkit.rigging import with_springs
 from hairkit.rigging.plan import Bone, Plan, Weights
 from hairkit.rigging.rig import baked, document_of
-from hairkit.rigging.springs import spring_numbers
 from hairkit.shapes import Box, Capsule, Sphere
+from hairkit.sway.vrm import with_springs
 
-RATES = (60.0, 72.0, 90.0, 144.0, 240.0)
+RATES = (24.0, 30.0, 60.0, 72.0, 90.0, 144.0, 240.0)
 LENGTH = 0.08
 
 
@@ -128,7 +127,9 @@ def test_each_chain_is_a_spring_with_an_empty_tail(tmp_path: Path, options: dict
     assert len(found) == len(plan.chains)
     for spring, chain in zip(found, plan.chains, strict=True):
         *names, tail = [data["nodes"][joint["node"]] for joint in spring["joints"]]
-        assert [node["name"] for node in names] == [plan.names[bone] for bone in chain]
+        # The first band of sectors lies on the scalp.
+        turning = chain[min(1, len(chain) - 1) :]
+        assert [node["name"] for node in names] == [plan.names[bone] for bone in turning]
         assert spring["joints"][-1] == {"node": spring["joints"][-1]["node"]}
         assert set(tail) == {"name", "translation"} and tail["name"].endswith("_End")
         assert tail["name"].startswith(spring["name"].split(" ")[0])
@@ -200,6 +201,17 @@ def test_avatars_own_data_stays(tmp_path: Path):
     assert rigged.note in made.note
 
 
+@pytest.mark.parametrize("still", [0, 1, 2, 9])
+def test_bones_that_do_not_turn_are_no_joints(tmp_path: Path, still: int):
+    """Say how many bones of a chain keep still: the spring begins after them, one is left."""
+    data = sprung(tmp_path, still=still)
+    check_by_the_spec(data)
+    for number, spring in enumerate(springs_of(data)["springs"], 1):
+        names = [data["nodes"][joint["node"]]["name"] for joint in spring["joints"]]
+        wanted = [f"Hair_S{number}_B{band}" for band in range(min(still, 2) + 1, 4)]
+        assert names == [*wanted, f"Hair_S{number}_End"]
+
+
 def test_frame_rate_is_in_the_file(tmp_path: Path):
     """Read from each spring what it was made for."""
     data = sprung(tmp_path, damping=0.9, stiffness=0.2, gravity=0.5, frame_rate=72)
@@ -238,8 +250,8 @@ def test_own_radius_leaves_the_rest_pose_alone(tmp_path: Path):
     """Set a ball between chains: no joint of ours touches it; a radius that is given may."""
     ball = Sphere(0.145, (0.0, 1.65, 0.0))
     source = g.write(tmp_path / "in.glb", g.hair_scene())
-    free = with_springs(hk.rig(source))
-    near = with_springs(hk.rig(source), colliders=[("Head", ball)])
+    free = with_springs(hk.rig(source), still=0)
+    near = with_springs(hk.rig(source), still=0, colliders=[("Head", ball)])
     data, _ = g.unpack(near.save(tmp_path / "out.glb"))
     middle = g.world(data, node_named(data, "Head")) @ [0.0, 1.65, 0.0, 1.0]
     smaller = 0
@@ -253,7 +265,7 @@ def test_own_radius_leaves_the_rest_pose_alone(tmp_path: Path):
             assert joint["hitRadius"] <= own["hitRadius"]
             smaller += joint["hitRadius"] < own["hitRadius"]
     assert smaller > 0 and "push" not in near.note
-    given = with_springs(hk.rig(source), radius=0.05, colliders=[("Head", ball)])
+    given = with_springs(hk.rig(source), still=0, radius=0.05, colliders=[("Head", ball)])
     assert {joint["hitRadius"] for joint in joints_of(given.document.json)} == {0.05}
     assert "push" in given.note
 
@@ -298,15 +310,30 @@ def swing(
     return np.array(path)
 
 
-def joint_for(rate: float, damping: float, stiffness: float, gravity: float = 0.0) -> dict:
-    """Return a joint of a bone of `LENGTH`."""
-    numbers = spring_numbers(damping, stiffness, rate)
-    return {
-        "stiffness": numbers.pull * LENGTH,
-        "gravityPower": numbers.fall * 9.81 * gravity,
-        "gravityDir": [0.0, -1.0, 0.0],
-        "dragForce": numbers.drag,
-    }
+def joint_for(rate: float, damping: float, stiffness: float, gravity: float = 0.0) -> Any:
+    """Return the joint of a lone bone of `LENGTH` that hangs straight down, as it is written."""
+    ring = [(np.cos(angle), np.sin(angle)) for angle in 0.5 * np.pi * np.arange(4)]
+    top = [(0.01 * x, 0.0, 0.01 * z) for x, z in ring]
+    # Vertices hang so far that the bone in their middle ends where they do.
+    low = [(0.01 * x, -depth, 0.01 * z) for x, z in ring for depth in (LENGTH, 3.0 * LENGTH)]
+    corners = np.array([*top, *low])
+    faces = np.array([[0, 4, 6], [1, 6, 8], [2, 8, 10], [3, 10, 4], [4, 5, 7]])
+    rigged = hk.rig((corners, faces), sectors=1, segments=1, root=(0.0, 0.0, 0.0))
+    made = with_springs(
+        rigged, damping=damping, stiffness=stiffness, gravity=gravity, frame_rate=rate
+    ).document.json
+    (spring,) = springs_of(made)["springs"]
+    joint, end = spring["joints"]
+    tail = made["nodes"][end["node"]]["translation"]
+    assert np.allclose(tail, [0.0, -LENGTH, 0.0], atol=1e-7)
+    return joint
+
+
+def meant(damping: float, stiffness: float, pendulum: float = 0.0) -> np.ndarray:
+    """Return the two rates at which small swings are meant to change [1/s]."""
+    drag = -60.0 * np.log(damping)
+    spring = -60.0 * np.log(1.0 - stiffness) * drag
+    return np.sort_complex(np.roots([1.0, drag, spring + pendulum]).astype(complex))
 
 
 def tilted(angle: float) -> np.ndarray:
@@ -328,7 +355,7 @@ def modes(path: np.ndarray, rate: float) -> np.ndarray:
 
 
 @pytest.mark.parametrize("damping", [0.5, 0.92, 0.98])
-@pytest.mark.parametrize("rate", [24.0, 30.0, *RATES])
+@pytest.mark.parametrize("rate", RATES)
 def test_free_swing_keeps_a_share_of_its_speed(damping: float, rate: float):
     """Push a bone that nothing pulls: after 0.5 s, damping to the power of 30 of its speed."""
     joint = joint_for(rate, damping, 0.0)
@@ -337,28 +364,31 @@ def test_free_swing_keeps_a_share_of_its_speed(damping: float, rate: float):
     assert np.isclose(speed[int(rate / 2)] / speed[0], damping**30, rtol=0.02)
 
 
-@pytest.mark.parametrize("stiffness", [0.02, 0.1, 0.5])
-@pytest.mark.parametrize("rate", [24.0, 30.0, *RATES])
-def test_return_without_inertia_is_a_share_of_the_way(stiffness: float, rate: float):
-    """Let go of a bone without inertia: after 1/6 s, (1 - stiffness) ** 10 of the way is left."""
-    path = swing(joint_for(rate, 0.0, stiffness), rate, int(rate / 6), start=tilted(0.05))
-    left = angles(path)[-1] / 0.05
-    assert np.isclose(left, (1.0 - stiffness) ** (10.0 * int(rate / 6) * 6 / rate), rtol=0.02)
+@pytest.mark.parametrize("stiffness", [0.02, 0.1])
+@pytest.mark.parametrize("rate", RATES)
+def test_return_with_little_inertia_is_a_share_of_the_way(stiffness: float, rate: float):
+    """Let go of a bone damped heavily: a frame at 60 leaves 1 - stiffness of the way, within 4 %.
+
+    Some inertia is left, which makes it faster by stiffness / 4 or so.
+    """
+    path = swing(joint_for(rate, 0.01, stiffness), rate, int(rate / 2), start=tilted(0.05))
+    turn = angles(path)
+    at = int(rate / 6)
+    found = np.log(turn[-1] / turn[at]) * 60.0 / ((len(turn) - 1 - at) * 60.0 / rate) / 60.0
+    assert np.isclose(found * 60.0, 60.0 * np.log(1.0 - stiffness), rtol=0.04)
 
 
-@pytest.mark.parametrize(("damping", "stiffness"), [(0.92, 0.1), (0.98, 0.02), (0.6, 0.3)])
-def test_swings_are_the_same_at_every_frame_rate(damping: float, stiffness: float):
-    """Fit period and decay of a swing by the reference, at five frame rates: equal within 1 %."""
-    found = []
-    for rate in RATES:
-        joint = joint_for(rate, damping, stiffness)
-        found.append(modes(swing(joint, rate, int(rate), start=tilted(0.02)), rate))
-    # What our settings say, two numbers that multiply angles in 1/60 s.
-    kept = 1.0 - stiffness
-    wanted = np.roots([1.0, -kept * (1.0 + damping), kept * damping]).astype(complex)
-    wanted = np.sort_complex(60.0 * np.log(wanted))
-    for each in found:
-        assert np.abs(each - wanted).max() <= 0.01 * np.abs(wanted).max()
+@pytest.mark.parametrize(
+    ("damping", "stiffness", "gravity"),
+    [(0.92, 0.1, 0.0), (0.92, 0.1, 1.0), (0.9, 0.02, 1.0), (0.7, 0.1, 0.5)],
+)
+@pytest.mark.parametrize("rate", RATES[1:])
+def test_swings_are_as_meant(rate: float, damping: float, stiffness: float, gravity: float):
+    """Fit period and decay of a swing by the reference at each frame rate: within 1 %."""
+    joint = joint_for(rate, damping, stiffness, gravity)
+    found = modes(swing(joint, rate, int(rate), start=tilted(0.02)), rate)
+    wanted = meant(damping, stiffness, 9.81 * gravity / LENGTH)
+    assert np.abs(found - wanted).max() <= 0.01 * np.abs(wanted).max()
 
 
 def test_numbers_of_one_frame_rate_are_wrong_at_another():
@@ -368,35 +398,59 @@ def test_numbers_of_one_frame_rate_are_wrong_at_another():
     assert np.abs(wrong - right).max() > 0.3 * np.abs(right).max()
 
 
-@pytest.mark.parametrize("rate", [30.0, *RATES])
-def test_hair_hangs_as_far_at_every_frame_rate(rate: float):
-    """Let gravity pull a level bone: it comes to rest as at 60 frames a second."""
-    joint = joint_for(rate, 0.92, 0.1, gravity=1.0)
-    path = swing(joint, rate, int(10 * rate), rest=(1.0, 0.0, 0.0), start=(LENGTH, 0.0, 0.0))
-    wanted = np.arctan2(9.81 / 60.0, 60.0 * LENGTH * 0.1 / 0.9)
-    assert np.isclose(np.arctan2(-path[-1, 1], path[-1, 0]), wanted, rtol=1e-3)
+@pytest.mark.parametrize("rate", [60.0, 144.0])
+def test_hair_without_stiffness_is_a_pendulum(rate: float):
+    """Let a bone swing under gravity alone: its period is a pendulum's."""
+    path = swing(joint_for(rate, 0.98, 0.0, 1.0), rate, int(2 * rate), start=tilted(0.05))
+    period = 2.0 * np.pi / np.abs(np.imag(modes(path, rate))).max()
+    assert np.isclose(period, 2.0 * np.pi * np.sqrt(LENGTH / 9.81), rtol=0.01)
 
 
 @pytest.mark.parametrize("rate", RATES)
-def test_hair_without_stiffness_falls_as_fast(rate: float):
-    """Let a very long bone fall: its tail ends up at the same speed."""
-    joint = joint_for(rate, 0.9, 0.0, gravity=1.0)
-    path = swing(joint, rate, int(3 * rate), length=1e5, start=(1e5, 0.0, 0.0))
-    speed = -(path[-1, 1] - path[-2, 1]) * rate
-    assert np.isclose(speed, 9.81 / 60.0 / (1.0 - 0.9), rtol=0.01)
+@pytest.mark.parametrize("stiffness", [0.0, 0.1])
+def test_gravity_hardly_turns_the_rest_pose(tmp_path: Path, rate: float, stiffness: float):
+    """Let the small scene's hair, and hair that sticks out, come to rest: within 5 degrees.
+
+    What pulls along the rest pose does not depend on where it points.
+    """
+    source = g.write(tmp_path / "in.glb", g.hair_scene(rotation=[0.0, 0.0, 0.6, 0.8]))
+    leaning = hk.rig(source, axis=(0.0, -1.0, 0.0), root=(0.0, 1.7, 0.0))
+    sagged = []
+    for made in (leaning, hk.rig(g.write(tmp_path / "in2.glb", g.hair_scene()))):
+        data = with_springs(made, frame_rate=rate, stiffness=stiffness).document.json
+        along = []
+        for spring in springs_of(data)["springs"]:
+            places = [g.world(data, joint["node"])[:3, 3] for joint in spring["joints"]]
+            for joint, way in zip(spring["joints"], np.diff(places, axis=0), strict=False):
+                length = float(np.linalg.norm(way))
+                rest = way / length
+                pull = joint["stiffness"] * rest
+                pull = pull + joint["gravityPower"] * np.array(joint["gravityDir"])
+                along.append(pull @ rest / length)
+                path = swing(
+                    joint, rate, int(8 * rate), length=length, rest=rest, start=length * rest
+                )
+                sagged.append(np.arccos(min(path[-1] @ rest / length, 1.0)))
+        assert np.allclose(along, along[0], rtol=1e-6)
+    assert np.max(sagged) <= np.radians(5.01)
+    assert np.max(sagged) > np.radians(4.9)
 
 
-def test_few_frames_a_second_keep_the_decay(tmp_path: Path):
-    """Make springs for 30 frames a second: swings die down as meant, and slower is said."""
-    numbers = spring_numbers(0.92, 0.1, 30.0)
-    assert numbers.held and numbers.drag == 0.0
-    wanted = modes(swing(joint_for(60.0, 0.92, 0.1), 60.0, 60, start=tilted(0.02)), 60.0)
-    found = modes(swing(joint_for(30.0, 0.92, 0.1), 30.0, 30, start=tilted(0.02)), 30.0)
-    assert np.allclose(np.real(found), np.real(wanted), rtol=0.01)
-    assert 0.8 < np.abs(np.imag(found)).max() / np.abs(np.imag(wanted)).max() < 1.0
+def test_hair_that_hangs_feels_all_of_gravity():
+    """Without stiffness, nothing but gravity holds a bone that hangs."""
+    joint = joint_for(60.0, 0.92, 0.0, 1.0)
+    assert joint["stiffness"] <= 1e-6 * joint["gravityPower"]
+
+
+def test_few_frames_a_second_are_said(tmp_path: Path):
+    """Make springs for 10 frames a second: swings die down, if faster, and the user is told."""
     rigged = hk.rig(g.write(tmp_path / "in.glb", g.hair_scene()))
-    assert "few" in with_springs(rigged, frame_rate=30.0).note
+    assert "few" in with_springs(rigged, frame_rate=10.0).note
     assert with_springs(rigged).note == ""
+    for damping, stiffness in ((1.0, 0.1), (1.0, 0.99), (0.01, 0.99), (0.5, 0.5)):
+        joint = joint_for(10.0, damping, stiffness)
+        turn = np.abs(angles(swing(joint, 10.0, 100, start=tilted(0.05))))
+        assert turn[-20:].max() < 0.5 * 0.05 and turn.max() <= 0.05 * (1.0 + 1e-9)
 
 
 @pytest.mark.parametrize("scale", [0.01, 0.2, 8.0, 100.0])
@@ -440,7 +494,7 @@ def test_units_of_the_file_do_not_matter(tmp_path: Path, scale: float):
 def test_note_of_nodes_that_some_programs_mistake(tmp_path: Path, node: str, says: tuple[str, ...]):
     """Hang hair below a node that mirrors or stretches it: the user is told, and only then."""
     rigged = hk.rig(g.write(tmp_path / "in.glb", g.hair_scene(**NODES[node])))
-    note = with_springs(rigged).note
+    note = with_springs(rigged, gravity=0.0).note
     assert all(word in note for word in says)
     assert bool(note) is bool(says)
 
@@ -460,15 +514,15 @@ def test_bones_without_length_are_passed_over(tmp_path: Path):
     """Scale hair to nothing, which has no spring; hair of which one bone has no length has."""
     flat = hk.rig(g.write(tmp_path / "in.glb", g.hair_scene()))
     rows = flat.document.json["nodes"]
-    rows[node_named(flat.document.json, "Hair_S1_B2")]["translation"] = [0.0, 0.0, 0.0]
+    rows[node_named(flat.document.json, "Hair_S1_B3")]["translation"] = [0.0, 0.0, 0.0]
     data = with_springs(flat).document.json
     check_by_the_spec(data)
     names = [
         [data["nodes"][joint["node"]]["name"] for joint in spring["joints"]]
         for spring in springs_of(data)["springs"]
     ]
-    assert names[0] == ["Hair_S1_B2", "Hair_S1_B3", "Hair_S1_End"]
-    assert len(names[1]) == 4
+    assert names[0] == ["Hair_S1_B3", "Hair_S1_End"]
+    assert len(names[1]) == 3
     rows[node_named(flat.document.json, "Fringe")]["scale"] = [0.0, 0.0, 0.0]
     assert refused("no length", flat)
 
@@ -511,6 +565,8 @@ def test_broken_springs_are_refused(tmp_path: Path, broken: Any):
     ("options", "says"),
     [
         ({"damping": 1.5}, "damping"),
+        ({"damping": 0.0}, "damping"),
+        ({"still": -1}, "still"),
         ({"damping": float("nan")}, "damping"),
         ({"stiffness": 1.0}, "stiffness"),
         ({"gravity": -1.0}, "gravity"),

@@ -22,8 +22,8 @@ from test_rig_peers import kinds
 from test_vrm import springs_of, swing
 
 import hairkit as hk
-from hairkit.rigging import with_springs
 from hairkit.shapes import Sphere
+from hairkit.sway.vrm import with_springs
 
 FRAMES = 600
 NOD = 120
@@ -42,10 +42,13 @@ KINDS: dict[str, dict[str, Any]] = {
 """Nodes that hold the hair."""
 GRAVITY = {"hundredth": 0.01, "hundredfold": 100.0, "tiny": 0.01, "huge": 100.0}
 """In files whose hair has another size, gravity goes with it."""
+BALL = Sphere(0.14, (0.0, 1.65, 0.0))
+"""What hair keeps off, in the head's space."""
 SETTINGS: dict[str, dict[str, Any]] = {
     **{name: {"gravity": GRAVITY.get(name, 1.0)} for name in KINDS},
     "weightless": {"gravity": 0.0},
-    "kept off": {"gravity": 0.0, "colliders": [("Head", Sphere(0.14, (0.0, 1.65, 0.0)))]},
+    "near": {"gravity": 0.0, "still": 0},
+    "kept off": {"gravity": 0.0, "still": 0, "colliders": [("Head", BALL)]},
     "one bone": {"gravity": 0.0},
     "avatar": {},
 }
@@ -123,6 +126,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
         made=made,
         paths=dict(zip(SETTINGS, paths, strict=True)),
         data={name: g.unpack(path)[0] for name, path in zip(SETTINGS, outs, strict=True)},
+        turned=turns,
         turns=turns * at_rest.inv(),
         body=body,
         ins=validator_reports(ins),
@@ -159,7 +163,7 @@ def test_three_vrm_runs_600_frames(files: SimpleNamespace, name: str):
     size = np.linalg.norm(np.ptp(places[0], axis=0))
     away = np.linalg.norm(places - rigidly(files, path)[:, hair], axis=2)
     first = [row for row, node in enumerate(np.array(path.nodes)[hair]) if is_first(springs, node)]
-    # Chains hang on bones that are fixed to the head; all further joints swing.
+    # Springs begin at bones whose place is fixed to the head; all further joints swing.
     assert away[:, first].max() <= 1e-6 * size
     further = np.setdiff1d(np.arange(hair.sum()), first)
     assert away[1].max() <= 0.01 * size
@@ -197,6 +201,26 @@ def test_three_vrm_is_as_our_twin_of_the_reference(files: SimpleNamespace):
         )
         assert np.abs(swung[start] - rest).max() > 0.01 * length
         assert np.abs(twin - swung[start:]).max() <= 1e-6 * length
+
+
+def test_hair_keeps_off_colliders(files: SimpleNamespace):
+    """Measure how near joints come to a ball in the head, with the ball and without."""
+    gaps = {}
+    for name in ("near", "kept off"):
+        middle = np.array(
+            [files.turned[min(f, NOD)].apply(BALL.center) + files.body for f in range(FRAMES)]
+        )
+        tails = np.flatnonzero(
+            [
+                not is_first(springs_of(files.data[name])["springs"], n)
+                for n in files.paths[name].nodes
+            ]
+        )
+        away = np.linalg.norm(files.paths[name].positions[1:, tails] - middle[:, None], axis=2)
+        gaps[name] = away.min() - BALL.radius
+    # Pushing a tail out and keeping its bone's length are two things, done one after the other.
+    assert gaps["kept off"] > -0.02 * BALL.radius
+    assert gaps["near"] < -0.1 * BALL.radius
 
 
 @pytest.mark.parametrize(

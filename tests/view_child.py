@@ -166,9 +166,9 @@ go(keys=("p",))
 go(keys=("r",))
 facts["recording"] = view.recording is not None
 go(4)
-begun = stage.world.time
+times = [stage.world.time]
 go()
-facts["recorded step"] = stage.world.time - begun
+facts["recorded step"] = stage.world.time - times[0]
 go(keys=("r",))
 go(keys=("r", "r"))
 facts["note"] = view.note

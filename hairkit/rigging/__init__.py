@@ -4,7 +4,6 @@ from hairkit.rigging.cards import plan_cards
 from hairkit.rigging.gates import Permission, may_edit, supported
 from hairkit.rigging.plan import Bone, Plan, Weights, plan
 from hairkit.rigging.rig import RiggedHair, rig
-from hairkit.rigging.vrm import with_springs
 
 __all__ = [
     "Bone",
@@ -17,5 +16,4 @@ __all__ = [
     "plan_cards",
     "rig",
     "supported",
-    "with_springs",
 ]

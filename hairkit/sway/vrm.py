@@ -2,7 +2,7 @@
 
 VRM's reference takes no settings that hold at every frame rate, nor at every size: the numbers
 that are written hold for one frame rate, which is in each spring's name and extras (see
-`hairkit.rigging.springs`), and for each bone's length in the scene, with all scales of the nodes
+`hairkit.sway.springs`), and for each bone's length in the scene, with all scales of the nodes
 above it, since the reference moves tails in the scene. A file in centimetres below a node of scale
 0.01 gets the numbers of the same hair in metres. Who shows a character n times as large has to
 multiply stiffness, gravityPower and hitRadius by n.
@@ -15,11 +15,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hairkit.errors import RigError
+from hairkit.errors import HairkitError, RigError
 from hairkit.io.gltf import Gltf
 from hairkit.rigging.plan import Points
 from hairkit.rigging.rig import RiggedHair, failures
-from hairkit.rigging.springs import SpringNumbers, check_number, spring_numbers
+from hairkit.sway.settings import ChainSettings
+from hairkit.sway.springs import (
+    FASTEST,
+    SLOWEST,
+    SpringNumbers,
+    check_number,
+    spring_numbers,
+)
 
 if TYPE_CHECKING:
     from hairkit.shapes import Capsule, Sphere
@@ -30,6 +37,8 @@ EARTH = 9.81
 """Acceleration of free fall [m/s2]."""
 THICKNESS = 0.1
 """Radius of a joint as a share of its bone's length, where none is given."""
+SAG = np.radians(5.0)
+"""How far gravity may turn a bone from its rest pose [rad]."""
 SHORTEST = 1e-6
 """Length of a bone that is none, as a share of the hair's size."""
 EVEN = 1e-3
@@ -43,6 +52,7 @@ def with_springs(
     stiffness: float = 0.1,
     gravity: float = 1.0,
     radius: float | None = None,
+    still: int | None = None,
     frame_rate: float = 60.0,
     colliders: "Sequence[tuple[str | int, Sphere | Capsule]]" = (),
 ) -> RiggedHair:
@@ -57,13 +67,20 @@ def with_springs(
     An avatar's own springs, colliders and groups stay, as do their numbers; ours come after them.
     Springs of joints that move nothing any more, since their hair has a new skin, stay, too.
 
+    The rest pose is what hair looks like under gravity, but VRM cannot take its gravity off there.
+    So bones that hang feel all of it, as bones of a pendulum of the longest chain's length; those
+    that do not hang feel less, by as much as keeps them within 5 degrees of the rest pose, and
+    their stiffness makes up for the rest, so that they swing as fast.
+
     Args:
         rigged: The hair.
-        damping: Share of a swing's speed that is left after 1/60 s of free swing, 0 to 1.
-        stiffness: Share of the way back to the rest pose gone in 1/60 s without inertia, 0 to 0.99.
-        gravity: What pulls hair down from its rest pose, in multiples of the earth's.
+        damping: Share of its speed that a bone keeps over 1/60 s, as `ChainSettings`.
+        stiffness: Share of the way back to the rest pose that a bone without inertia goes in
+            1/60 s, as `ChainSettings`.
+        gravity: Share of the earth's gravity that bones feel, 0 or more.
         radius: Of each joint, against colliders, in the scene [m]. None is a tenth of each bone's
             length, and never so much that a collider moves the rest pose.
+        still: Bones of each chain, from the root on, that do not turn, as `ChainSettings`.
         frame_rate: Frames a second at which the springs will run, 10 to 1000.
         colliders: Nodes, by name or row, and balls and capsules in the nodes' own space. All
             springs made here share them. What is in the file are radii in the scene.
@@ -73,48 +90,65 @@ def with_springs(
             or has springs that cannot be read, or the bones have springs already.
     """
     with failures(rigged.source):
-        numbers = spring_numbers(damping, stiffness, frame_rate)
+        try:
+            settings = ChainSettings(damping=damping, stiffness=stiffness, still=still)
+        except HairkitError as error:
+            raise RigError("bad option", str(error)) from error
         check_number("gravity", gravity, 0.0)
+        check_number("frame_rate", frame_rate, SLOWEST, FASTEST)
         if radius is not None:
             check_number("radius", radius, 0.0)
         document = rigged.document.copy()
         springs = _extension(document)
         joints = _joints(document, rigged)
         notes = _warnings(document, rigged, springs, joints[0])
-        if numbers.held:
-            notes.append(
-                f"{frame_rate:g} frames a second are few for this stiffness: swings are slower "
-                "than at 60"
-            )
         bodies, group = _add_colliders(document, springs, colliders, notes)
-        settings = {
-            "frameRate": float(frame_rate),
-            "damping": float(damping),
-            "stiffness": float(stiffness),
-            "gravity": float(gravity),
-        }
-        made = 0
+        chains = []
         for chain in rigged.plan.chains:
-            rows = [joints[bone] for bone in chain]
+            first = settings.still_bones(rigged.plan.strategy, len(chain))
+            rows = [joints[bone] for bone in chain[first:]]
             rows.append(_add_tail(document, rigged, chain, joints))
-            held = _spring_joints(document, rows, numbers, gravity, radius, bodies)
-            if len(held) < 2:
+            chains.append(rows)
+        lines = [_line(document, rows) for rows in chains]
+        longest = max((float(line.lengths.sum()) for line in lines), default=0.0)
+        if not longest > 0.0:
+            raise RigError("no length", "the bones have no length in the scene; expected some")
+        hang = EARTH * gravity / longest
+        pull = settings.spring() + hang
+        numbers = spring_numbers(settings.drag(), pull, frame_rate)
+        if not numbers.exact:
+            notes.append(
+                f"{frame_rate:g} frames a second are few for these springs: swings die down faster"
+            )
+        made, pushed = [], 0
+        for chain, line in zip(rigged.plan.chains, lines, strict=True):
+            if len(line.rows) < 2:
                 continue
-            made += 1
-            name = _chain_name(rigged, chain)
             spring: dict[str, Any] = {
-                "name": f"{name} ({frame_rate:g} fps)",
-                "joints": held,
-                "extras": {"hairkit": dict(settings)},
+                "name": f"{_chain_name(rigged, chain)} ({frame_rate:g} fps)",
+                "joints": _spring_joints(line, numbers, hang, pull, radius, bodies),
+                "extras": {
+                    "hairkit": {
+                        "frameRate": float(frame_rate),
+                        "damping": float(damping),
+                        "stiffness": float(stiffness),
+                        "gravity": float(gravity),
+                    }
+                },
             }
             if group is not None:
                 spring["colliderGroups"] = [group]
-            springs.setdefault("springs", []).append(spring)
-        if made == 0:
-            raise RigError("no length", "the bones have no length in the scene; expected some")
-        if made < len(rigged.plan.chains):
-            notes.append(f"{len(rigged.plan.chains) - made} chains without length have no spring")
-        notes += _pushed(bodies, springs["springs"][-made:], document)
+            made.append(spring)
+            count = sum(
+                min((_gap(body, tail) for body in bodies), default=np.inf) < joint["hitRadius"]
+                for joint, tail in zip(spring["joints"], line.places[1:], strict=False)
+            )
+            pushed += count
+        springs["springs"] = [*springs.get("springs", []), *made]
+        if len(made) < len(lines):
+            notes.append(f"{len(lines) - len(made)} chains without length have no spring")
+        if pushed:
+            notes.append(f"colliders push joints out of the rest pose ({pushed})")
         note = "; ".join([rigged.note, *notes] if rigged.note else notes)
         return dataclasses.replace(rigged, document=document, note=note)
 
@@ -296,55 +330,78 @@ def _chain_name(rigged: RiggedHair, chain: Sequence[int]) -> str:
     return rigged.plan.names[chain[0]].rpartition("_B")[0] or rigged.plan.names[chain[0]]
 
 
-def _spring_joints(
-    document: Gltf,
-    rows: Sequence[int],
-    numbers: SpringNumbers,
-    gravity: float,
-    radius: float | None,
-    bodies: "Sequence[Sphere | Capsule]",
-) -> list[dict[str, Any]]:
-    """Return a spring's joints, the tail last, without bones of no length.
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Line:
+    """A spring's joints in the scene."""
+
+    rows: list[int]
+    """Their nodes, the tail's last."""
+
+    places: Points
+    """Where they are [m], shape (joints, 3)."""
+
+    @property
+    def lengths(self) -> Points:
+        """How far each is from the next [m], shape (joints - 1,)."""
+        return np.asarray(np.linalg.norm(np.diff(self.places, axis=0), axis=1), np.float64)
+
+
+def _line(document: Gltf, rows: Sequence[int]) -> _Line:
+    """Return a spring's joints, without bones of no length.
 
     Such a bone has no direction to keep, and VRM lets a spring pass over nodes.
     """
     places = document.world_matrices(rows)[:, :3, 3]
     whole = float(np.linalg.norm(np.diff(places, axis=0), axis=1).sum())
-    joints: list[dict[str, Any]] = [{"node": rows[-1]}]
-    tail = places[-1]
-    for row, place in zip(reversed(rows[:-1]), places[-2::-1], strict=True):
-        length = float(np.linalg.norm(tail - place))
-        if length <= SHORTEST * whole:
-            continue
+    kept = [len(rows) - 1]
+    for at in range(len(rows) - 2, -1, -1):
+        if np.linalg.norm(places[at] - places[kept[-1]]) > SHORTEST * whole:
+            kept.append(at)
+    kept.reverse()
+    return _Line([rows[at] for at in kept], places[kept])
+
+
+def _spring_joints(
+    line: _Line,
+    numbers: SpringNumbers,
+    hang: float,
+    pull: float,
+    radius: float | None,
+    bodies: "Sequence[Sphere | Capsule]",
+) -> list[dict[str, Any]]:
+    """Return a spring's joints, the tail last.
+
+    Args:
+        line: Where they are.
+        numbers: What moves a bone of 1 m.
+        hang: A pendulum's share of what pulls to the rest pose [1/s^2].
+        pull: All that pulls to the rest pose [1/s^2].
+        radius: As `with_springs`.
+        bodies: Colliders in the scene.
+    """
+    joints: list[dict[str, Any]] = []
+    ways = np.diff(line.places, axis=0)
+    for row, way, length, tail in zip(line.rows, ways, line.lengths, line.places[1:], strict=False):
+        down = -float(way[1] / length)
+        across = float(np.hypot(way[0], way[2]) / length)
+        # Both in VRM's unit. Together they always pull the same along the rest pose.
+        whole = numbers.pull * float(length)
+        share = min(hang / pull, np.tan(SAG) / max(across, 1e-9)) if pull > 0.0 else 0.0
+        fall = float(whole * share)
         wide = radius
         if wide is None:
-            wide = min([THICKNESS * length, *(_gap(body, tail) for body in bodies)])
+            wide = min([THICKNESS * float(length), *(_gap(body, tail) for body in bodies)])
         joints.append(
             {
                 "node": row,
                 "hitRadius": max(float(wide), 0.0),
-                "stiffness": numbers.pull * length,
-                "gravityPower": numbers.fall * EARTH * gravity,
+                "stiffness": max(whole - fall * down, 0.0),
+                "gravityPower": fall,
                 "gravityDir": [0.0, -1.0, 0.0],
                 "dragForce": numbers.drag,
             }
         )
-        tail = place
-    return joints[::-1]
-
-
-def _pushed(
-    bodies: "Sequence[Sphere | Capsule]", springs: Sequence[dict[str, Any]], document: Gltf
-) -> list[str]:
-    """Return a note of tails that a collider pushes out of the rest pose, if there are any."""
-    count = 0
-    for spring in springs:
-        joints = spring["joints"]
-        tails = document.world_matrices([joint["node"] for joint in joints[1:]])[:, :3, 3]
-        for joint, tail in zip(joints[:-1], tails, strict=True):
-            room = min((_gap(body, tail) for body in bodies), default=np.inf)
-            count += room < joint["hitRadius"]
-    return [f"colliders push joints out of the rest pose ({count})"] if count else []
+    return [*joints, {"node": line.rows[-1]}]
 
 
 def _gap(body: "Sphere | Capsule", place: Points) -> float:
