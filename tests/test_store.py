@@ -54,7 +54,7 @@ def test_key_is_what_the_bake_depends_on(tmp_path: Path):
     same = [
         store.key(str(twin)),
         store.key(path, {}),
-        store.key(path, {"sectors": 3, "root": None}),
+        store.key(path, {"segments": 3, "root": None}),
     ]
     assert set(same) == {key}
     points, faces = g.card_mesh()

@@ -166,9 +166,9 @@ go(keys=("p",))
 go(keys=("r",))
 facts["recording"] = view.recording is not None
 go(4)
-times = [stage.world.time]
+begun: float = stage.world.time
 go()
-facts["recorded step"] = stage.world.time - times[0]
+facts["recorded step"] = stage.world.time - begun
 go(keys=("r",))
 go(keys=("r", "r"))
 facts["note"] = view.note
