@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hairkit.backend import bind
 from hairkit.errors import WorldError
 from hairkit.sim import columns as col
 from hairkit.sim import joints
@@ -246,6 +247,9 @@ class Chains(Hair):
         start = np.concatenate([[0], np.cumsum(groom.joint_counts)[:-1]])
         self._chain_joints = np.stack([start, groom.joint_counts], axis=1).astype(np.int32)
         self._bone_ways = _unit(groom.rest).astype(np.float32)
+        self._seen_turns = np.zeros((len(groom.joints), 4), np.float32)
+        self._into = np.zeros((3, 3), np.float32)
+        self._bound: tuple[Any, Any, Any] | None = None
         self._seen_at = -1
         self._held_at: Matrix | None = None
 
@@ -347,23 +351,27 @@ class Chains(Hair):
 
     def _read_turns(self) -> Matrix:
         """Work the rotations out of where the points are."""
-        groom = self.groom
-        into = np.linalg.solve(groom.stretch, self.head_pose[:3, :3].T).astype(np.float32)
-        limit = self.settings.angle_limit
-        turns = np.zeros((len(groom.joints), 4), np.float32)
-        self._world.session.check()
-        joints.swing(
-            self.strand_count,
-            self.strand_first,
-            self._chain_joints,
-            self._bone_ways,
-            7.0 if limit is None else limit,
-            self._world._table,
-            into,
-            self._world.arena,
-            turns,
-        )
-        exact = turns.astype(np.float64)
+        groom, world = self.groom, self._world
+        world.session.check()
+        self._into[:] = np.linalg.solve(groom.stretch, self.head_pose[:3, :3].T)
+        bound = self._bound
+        if bound is None or bound[0] is not world._table or bound[1] is not world.arena:
+            limit = self.settings.angle_limit
+            launch = bind(
+                joints.swing,
+                self.strand_count,
+                self.strand_first,
+                self._chain_joints,
+                self._bone_ways,
+                joints.LIMITLESS if limit is None else float(limit),
+                world._table,
+                self._into,
+                world.arena,
+                self._seen_turns,
+            )
+            bound = self._bound = (world._table, world.arena, launch)
+        bound[2]()
+        exact = self._seen_turns.astype(np.float64)
         return exact / np.linalg.norm(exact, axis=1, keepdims=True)
 
     def bone_matrices(self) -> Matrix:

@@ -3,6 +3,9 @@
 from hairkit.backend import ti
 from hairkit.sim.kernels import seen_point
 
+LIMITLESS = 7.0
+"""An angle that no joint turns by, for no limit [rad]."""
+
 
 @ti.func
 def between(a, b):
@@ -85,12 +88,13 @@ def swing(
             way /= ti.max(way.norm(), 1e-30)
             straight = ti.Vector([rest[first + bone, c] for c in range(3)])
             turn = between(straight, turned_back(carried, way))
-            half = ti.acos(ti.min(turn[3], 1.0))
-            if 2.0 * half > limit:
-                share = ti.sin(0.5 * limit) / ti.sin(half)
-                turn = ti.Vector(
-                    [turn[0] * share, turn[1] * share, turn[2] * share, ti.cos(0.5 * limit)]
-                )
+            if limit < LIMITLESS:
+                half = ti.acos(ti.min(turn[3], 1.0))
+                if 2.0 * half > limit:
+                    share = ti.sin(0.5 * limit) / ti.sin(half)
+                    turn = ti.Vector(
+                        [turn[0] * share, turn[1] * share, turn[2] * share, ti.cos(0.5 * limit)]
+                    )
             for c in ti.static(range(4)):
                 turns[first + bone, c] = turn[c]
             carried = times(carried, turn)
