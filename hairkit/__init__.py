@@ -31,22 +31,41 @@ if TYPE_CHECKING:
     from hairkit.style import load_style as load_style
     from hairkit.style import melanin_color as melanin_color
     from hairkit.style import style_names as style_names
+    from hairkit.sway.budget import Budget as Budget
+    from hairkit.sway.manager import attach as attach
+    from hairkit.sway.server import RigServer as RigServer
+    from hairkit.sway.settings import ChainSettings as ChainSettings
+    from hairkit.sway.signals import hair_rigged as hair_rigged
+    from hairkit.sway.stage import Accessory as Accessory
+    from hairkit.sway.stage import Character as Character
+    from hairkit.sway.stage import Stage as Stage
+    from hairkit.sway.store import BakeStore as BakeStore
+    from hairkit.sway.vrm import with_springs as with_springs
 
 __version__ = "0.1.0"
 
 _HOME = {
+    "Accessory": "hairkit.sway.stage",
+    "BakeStore": "hairkit.sway.store",
+    "Budget": "hairkit.sway.budget",
     "Camera": "hairkit.draw.camera",
+    "ChainSettings": "hairkit.sway.settings",
+    "Character": "hairkit.sway.stage",
     "Groom": "hairkit.groom",
     "HairkitError": "hairkit.errors",
     "Head": "hairkit.head",
     "Plan": "hairkit.rigging",
     "RigError": "hairkit.errors",
+    "RigServer": "hairkit.sway.server",
     "RiggedHair": "hairkit.rigging",
+    "Stage": "hairkit.sway.stage",
     "Strands": "hairkit.io.strands",
     "Style": "hairkit.style",
     "Tie": "hairkit.style",
     "World": "hairkit.sim.world",
+    "attach": "hairkit.sway.manager",
     "grow": "hairkit.groom",
+    "hair_rigged": "hairkit.sway.signals",
     "load_strands": "hairkit.io.strands",
     "load_style": "hairkit.style",
     "may_edit": "hairkit.rigging",
@@ -56,6 +75,7 @@ _HOME = {
     "save_strands": "hairkit.io.strands",
     "style_names": "hairkit.style",
     "supported": "hairkit.rigging",
+    "with_springs": "hairkit.sway.vrm",
 }
 _MODULES = ("errors", "motions", "paths", "shapes")
 

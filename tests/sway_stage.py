@@ -113,6 +113,10 @@ class FakeWorld:
         """Add a pendulum."""
         return self._add(FakeBinding(length, settings, pose, down=down))
 
+    def most_chains(self) -> int:
+        """Say what a device could."""
+        return 7
+
     def remove(self, binding: FakeBinding) -> None:
         """Remove what is there."""
         if binding not in self.bindings:

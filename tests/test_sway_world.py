@@ -62,3 +62,18 @@ def test_hair_of_three_kinds_sways_in_a_world(tmp_path: Path, world: Callable[..
     place.step(1 / 60)
     assert place.chains == []
     manager.destroy()
+
+
+def test_device_is_measured_once_for_a_budget_of_auto(world: Callable[..., World]):
+    """Ask how many chains fit: a whole number, the same again, more in more time; and attach."""
+    place = world()
+    first = place.most_chains()
+    assert first >= 1 and place.most_chains() == first
+    assert place.most_chains(50.0) >= 20 * first
+    manager = attach(Stage(), world=place, budget="auto")
+    assert manager.budget is not None and manager.budget.max_chains == first
+    manager.destroy()
+    with pytest.raises(hk.HairkitError, match="milliseconds"):
+        place.most_chains(0.0)
+    with pytest.raises(hk.HairkitError, match="auto"):
+        attach(Stage(), budget="auto")

@@ -30,6 +30,9 @@ Matrix = NDArray[np.float64]
 AIR_DRAG = 1.0
 """How strongly the wind pulls, of all drag [1/s]: 5 m/s of wind is half of gravity."""
 
+FEW = 256
+"""Fewer chains than this are read by the calling thread: waking others costs more."""
+IDENTITY = np.eye(3)
 USUAL_M = 0.3
 """Chains are simulated as if the longest were so long [m]: a doll and a giant sway alike."""
 
@@ -83,6 +86,9 @@ class ChainGroom:
     stretch: Matrix
     """From the carrier's space into its rigid frame [m]: its scale, shear and mirroring, (3, 3)."""
 
+    unstretch: Matrix
+    """Its inverse, shape (3, 3)."""
+
     joints: NDArray[np.int64]
     """Rows of the plan's bones, chain by chain, shape (joints,)."""
 
@@ -108,7 +114,11 @@ class ChainGroom:
         if matrix.shape != (4, 4) or not np.isfinite(matrix).all():
             raise WorldError("chains pose: expected a finite (4, 4) matrix")
         out = np.eye(4)
-        out[:3, :3] = _turn_of(matrix[:3, :3])
+        turn = matrix[:3, :3] @ self.unstretch
+        if np.abs(turn.T @ turn - IDENTITY).max() > 1e-6:
+            # Its scale is another one than at first.
+            turn = _turn_of(matrix[:3, :3])
+        out[:3, :3] = turn
         out[:3, 3] = matrix[:3, 3] / self.unit
         return out
 
@@ -172,6 +182,7 @@ def chain_groom(rigged: Any, pose: Matrix, settings: ChainSettings) -> ChainGroo
         laid=np.array(still, np.int32) + 2,
         unit=unit,
         stretch=stretch,
+        unstretch=np.asarray(np.linalg.inv(stretch), dtype=np.float64),
         joints=joints,
         joint_counts=np.array([len(chain) for chain in plan.chains], np.int64),
         rest=np.concatenate(rest),
@@ -353,7 +364,7 @@ class Chains(Hair):
         """Work the rotations out of where the points are."""
         groom, world = self.groom, self._world
         world.session.check()
-        self._into[:] = np.linalg.solve(groom.stretch, self.head_pose[:3, :3].T)
+        self._into[:] = groom.unstretch @ self.head_pose[:3, :3].T
         bound = self._bound
         if bound is None or bound[0] is not world._table or bound[1] is not world.arena:
             limit = self.settings.angle_limit
@@ -361,6 +372,7 @@ class Chains(Hair):
                 joints.swing,
                 self.strand_count,
                 self.strand_first,
+                not world.session.gpu and self.strand_count < FEW,
                 self._chain_joints,
                 self._bone_ways,
                 joints.LIMITLESS if limit is None else float(limit),

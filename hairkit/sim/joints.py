@@ -48,6 +48,7 @@ def swing(
     # counts
     chain_count: ti.i32,
     first_strand: ti.i32,
+    serial: ti.template(),
     # model
     chain_joints: ti.types.ndarray(dtype=ti.i32, ndim=2),
     rest: ti.types.ndarray(dtype=ti.f32, ndim=2),
@@ -65,6 +66,7 @@ def swing(
     Args:
         chain_count: Chains.
         first_strand: The first one's row in the strand table.
+        serial: Whether the calling thread does it alone, compiled in.
         chain_joints: First joint and number of joints of each chain, shape (chains, 2).
         rest: Unit direction of each bone at rest in the carrier's space, shape (joints, 3).
         limit: Largest angle of a joint [rad].
@@ -73,6 +75,7 @@ def swing(
         arena: The fields.
         turns: Quaternions (x, y, z, w), shape (joints, 4).
     """
+    ti.loop_config(serialize=serial)
     for s in range(chain_count):
         carried = ti.Vector([0.0, 0.0, 0.0, 1.0])
         first = chain_joints[s, 0]

@@ -15,7 +15,7 @@ from hairkit.groom import Groom
 from hairkit.sim import columns as col
 from hairkit.sim import kernels
 from hairkit.sim.chains import Chains, chain_groom, pendulum
-from hairkit.sim.checks import check_pose, vector
+from hairkit.sim.checks import check_pose, number, vector
 from hairkit.sim.colliders import Collider, as_shape, shape_row
 from hairkit.sim.engine import Engine
 from hairkit.sim.grids import give_grid, take_grid
@@ -212,6 +212,22 @@ class World(Engine):
         """
         start = np.eye(4) if pose is None else pose
         return self.add_chains(pendulum(length, down), settings, pose=start)
+
+    def most_chains(self, milliseconds: float = 2.0) -> int:
+        """Return how many chains, worn three to a head, this device moves in a step.
+
+        Measured once for the session, in a tenth of a second or so; what a budget of ``auto`` goes
+        by.
+
+        Args:
+            milliseconds: That a step may take, joints read, above 0.
+
+        Raises:
+            WorldError: It may take no time.
+        """
+        from hairkit.sim.chain_measure import most_chains
+
+        return most_chains(self, number("milliseconds", milliseconds, 1e-3, 1e6))
 
     def _insert(self, kind: type[Kind], groom: Any, pose: NDArray[np.float64]) -> Kind:
         """Give hair its rows and write what does not change."""

@@ -71,6 +71,10 @@ class SwayWorld(Protocol):
         """
         ...
 
+    def most_chains(self) -> int:
+        """Return how many chains this device can let sway, for a budget of ``auto``."""
+        ...
+
     def remove(self, binding: Any, /) -> None:
         """Take a binding out of the world."""
         ...

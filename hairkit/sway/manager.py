@@ -69,7 +69,7 @@ def attach(
     match: Callable[[Accessory], bool] | None = None,
     settings: ChainSettings | None = None,
     on_rigged: Callable[[Character, Accessory, list[str]], Any] | None = None,
-    budget: Budget | None = None,
+    budget: Budget | int | Literal["auto"] | None = None,
     store: BakeStore | None = None,
     clock: Callable[[], float] = time.monotonic,
     rigger: Callable[..., RiggedHair] = rig_mesh,
@@ -92,7 +92,8 @@ def attach(
         settings: How chains and pendulums swing.
         on_rigged: Called per rigged accessory with the character, the accessory and the bones'
             names, on a thread of its own; what it raises is logged.
-        budget: Which hair sways, the rest holding its pose; None lets all sway.
+        budget: Which hair sways, the rest holding its pose; a number is that many chains, ``auto``
+            as many as the world says that this device can move; None lets all sway.
         store: Bakes to read before anything is rigged.
         clock: Seconds that only grow; what deadlines go by.
         rigger: Rigs a source; raises `RigError`.
@@ -124,11 +125,20 @@ def attach(
         ),
         settings=ChainSettings() if settings is None else settings,
         on_rigged=on_rigged,
-        budget=budget,
+        budget=_budget(budget, world),
         clock=clock,
         start=start,
         passes=passes,
     )
+
+
+def _budget(
+    budget: Budget | int | Literal["auto"] | None, world: SwayWorld | None
+) -> Budget | None:
+    """Return a budget from what `attach` takes for one."""
+    if budget is None or isinstance(budget, Budget):
+        return budget
+    return Budget(budget, measure=None if world is None else world.most_chains)
 
 
 class HairManager:
