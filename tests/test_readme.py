@@ -10,6 +10,7 @@ import trimesh
 
 import hairkit as hk
 from hairkit import cli
+from hairkit.sway import HairManager
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -37,8 +38,10 @@ def test_python_examples_run(code: str):
         assert getattr(names["image"], "shape", None) == (360, 480, 3)
     if "groom" in names:
         assert isinstance(names["groom"], hk.Groom)
-    else:
+    elif "moved" in names:
         assert getattr(names["moved"], "shape", None) == (192, 3)
+    else:
+        assert isinstance(names["manager"], HairManager)
 
 
 @pytest.mark.slow

@@ -114,9 +114,14 @@ def with_springs(
         if not longest > 0.0:
             raise RigError("no length", "the bones have no length in the scene; expected some")
         hang = EARTH * gravity / longest
-        pull = settings.spring() + hang
-        numbers = spring_numbers(settings.drag(), pull, frame_rate)
-        if not numbers.exact:
+        moved = {
+            (pull, len(line.rows)): spring_numbers(
+                _drag(settings, pull, hang, len(line.rows) - 1), pull, frame_rate
+            )
+            for line in lines
+            for pull in _pulls(line, settings.spring(), hang)
+        }
+        if not all(numbers.exact for numbers in moved.values()):
             notes.append(
                 f"{frame_rate:g} frames a second are few for these springs: swings die down faster"
             )
@@ -126,7 +131,9 @@ def with_springs(
                 continue
             spring: dict[str, Any] = {
                 "name": f"{_chain_name(rigged, chain)} ({frame_rate:g} fps)",
-                "joints": _spring_joints(line, numbers, hang, pull, radius, bodies),
+                "joints": _spring_joints(
+                    line, moved, _pulls(line, settings.spring(), hang), hang, radius, bodies
+                ),
                 "extras": {
                     "hairkit": {
                         "frameRate": float(frame_rate),
@@ -361,11 +368,39 @@ def _line(document: Gltf, rows: Sequence[int]) -> _Line:
     return _Line([rows[at] for at in kept], places[kept])
 
 
+def _drag(settings: ChainSettings, pull: float, hang: float, count: int) -> float:
+    """Return the drag of a bone of a chain [1/s].
+
+    Stiffer bones swing faster, so their drag grows along. And each of n bones swings by the swing
+    of the one before it: where a lone bone loses a share z of what would stop it at once, bones in
+    a row each lose 1 - (1 - z)^n, or the tip would whip.
+    """
+    alone = settings.spring() + hang
+    if alone <= 0.0:
+        return settings.drag()
+    damped = settings.drag() / (2.0 * np.sqrt(alone))
+    if damped < 1.0:
+        damped = 1.0 - (1.0 - damped) ** count
+    return float(damped * 2.0 * np.sqrt(pull))
+
+
+def _pulls(line: _Line, spring: float, hang: float) -> list[float]:
+    """Return what pulls each bone of a chain to its rest pose [1/s^2].
+
+    VRM's rest direction of a bone turns with its parent, so deflections add up along a chain, and
+    each bone only carries itself. Of n bones the one at place i, from 0 at the root, has the spring
+    times n (n - i): pushed evenly, the tip then gives way as far as a lone bone does, and the chain
+    sways as one instead of curling up. Gravity's direction is the world's, and does not add up.
+    """
+    count = len(line.rows) - 1
+    return [spring * count * (count - place) + hang for place in range(count)]
+
+
 def _spring_joints(
     line: _Line,
-    numbers: SpringNumbers,
+    moved: dict[tuple[float, int], SpringNumbers],
+    pulls: Sequence[float],
     hang: float,
-    pull: float,
     radius: float | None,
     bodies: "Sequence[Sphere | Capsule]",
 ) -> list[dict[str, Any]]:
@@ -373,15 +408,18 @@ def _spring_joints(
 
     Args:
         line: Where they are.
-        numbers: What moves a bone of 1 m.
-        hang: A pendulum's share of what pulls to the rest pose [1/s^2].
-        pull: All that pulls to the rest pose [1/s^2].
+        moved: What moves a bone of 1 m, by what pulls it and how many joints there are.
+        pulls: What pulls each bone to its rest pose [1/s^2].
+        hang: A pendulum's share of that [1/s^2].
         radius: As `with_springs`.
         bodies: Colliders in the scene.
     """
     joints: list[dict[str, Any]] = []
     ways = np.diff(line.places, axis=0)
-    for row, way, length, tail in zip(line.rows, ways, line.lengths, line.places[1:], strict=False):
+    for row, way, length, tail, pull in zip(
+        line.rows, ways, line.lengths, line.places[1:], pulls, strict=False
+    ):
+        numbers = moved[pull, len(line.rows)]
         down = -float(way[1] / length)
         across = float(np.hypot(way[0], way[2]) / length)
         # Both in VRM's unit. Together they always pull the same along the rest pose.
