@@ -220,7 +220,7 @@ def test_hair_keeps_off_colliders(files: SimpleNamespace):
         gaps[name] = away.min() - BALL.radius
     # Pushing a tail out and keeping its bone's length are two things, done one after the other.
     assert gaps["kept off"] > -0.02 * BALL.radius
-    assert gaps["near"] < -0.1 * BALL.radius
+    assert gaps["near"] < -0.05 * BALL.radius
 
 
 @pytest.mark.parametrize(
@@ -269,3 +269,27 @@ def test_avatars_own_springs_run_as_before(files: SimpleNamespace, tmp_path: Pat
 def test_bench_answers():
     """Time few chains: a number above zero. What it is, no test decides."""
     assert three_springs_ms(updates=5, chains=10, bones=2) > 0.0
+
+
+def test_long_chains_sway_as_one(tmp_path: Path):
+    """Nod with five bones a chain: no bone folds back against the one before it."""
+    require_node()
+    points, faces = g.card_mesh(rows=12)
+    path = with_springs(hk.rig((points, faces), segments=5)).document.to_glb()
+    (tmp_path / "long.glb").write_bytes(path)
+    data, _ = g.unpack(tmp_path / "long.glb")
+    top = data["scenes"][0]["nodes"][0]
+    # About the origin, a metre and a half below: 15 cm either way.
+    angles = 0.1 * np.sin(2.0 * np.pi * np.arange(180) / 60) * np.minimum(1.0, np.arange(180) / 12)
+    turns = Rotation.from_rotvec(angles[:, None] * [1.0, 0.0, 0.0]).as_quat()
+    (ran,) = swayed_by_three([Sway(tmp_path / "long.glb", top, turns, 300)])
+    folded = 0.0
+    for spring in springs_of(data)["springs"]:
+        nodes = [joint["node"] for joint in spring["joints"]]
+        places = np.stack([ran.positions[:, ran.nodes.index(node)] for node in nodes], axis=1)
+        ways = np.diff(places, axis=1)
+        ways /= np.linalg.norm(ways, axis=2, keepdims=True)
+        bend = np.arccos(np.clip(np.sum(ways[:, 1:] * ways[:, :-1], axis=2), -1.0, 1.0))
+        rest = bend[0]
+        folded = max(folded, float(np.abs(bend - rest).max()))
+    assert 0.1 < folded < np.radians(90.0), np.degrees(folded)
