@@ -47,12 +47,10 @@ def played(world: Any, chains: Any, motion: Any, carrier: np.ndarray | None = No
     return last
 
 
-@pytest.fixture
-def world() -> Any:
-    """Return a world on the CPU."""
-    made = hk.World("cpu")
-    yield made
-    made.close()
+@pytest.fixture(name="world")
+def one_world(world: Any) -> Any:
+    """Return a world on each backend that is tested."""
+    return world()
 
 
 def test_rest_pose_is_at_rest(world: Any):
@@ -284,12 +282,12 @@ def test_chain_hangs_straight_down_when_its_head_tilts(world: Any):
     assert np.abs(np.arctan2(away[:, 0], -away[:, 1])).max() < 0.05
 
 
-def swinging(damping: float) -> np.ndarray:
+def swinging(backend: str, damping: float) -> np.ndarray:
     """Push a pendulum's pivot aside and return its angles, 240 a second.
 
     On a fine clock: the solver's own loses another tenth of a swing a second or more.
     """
-    world = hk.World("cpu", clock=1 / 480)
+    world = hk.World(backend, clock=1 / 480)
     world.sleep = False
     chains = world.add_pendulum(0.4, ChainSettings(stiffness=0.0, damping=damping))
     pose = np.eye(4)
@@ -305,18 +303,18 @@ def swinging(damping: float) -> np.ndarray:
     return np.array(angles)
 
 
-def test_pendulum_has_its_period():
+def test_pendulum_has_its_period(backend: str):
     """Swing freely and count: 2 pi sqrt(length / gravity)."""
-    angles = swinging(1.0)
+    angles = swinging(backend, 1.0)
     crossings = np.flatnonzero((angles[:-1] < 0.0) & (angles[1:] >= 0.0))
     period = np.diff(crossings).mean() / 240
     assert period == pytest.approx(2.0 * np.pi * np.sqrt(0.4 / 9.81), rel=0.01)
 
 
 @pytest.mark.parametrize("damping", [0.95, 0.98])
-def test_damping_is_what_a_frame_leaves(damping: float):
+def test_damping_is_what_a_frame_leaves(backend: str, damping: float):
     """Swing with damping: amplitudes fall as the speed that each frame keeps says."""
-    angles = np.abs(swinging(damping))
+    angles = np.abs(swinging(backend, damping))
     inner = angles[1:-1]
     peaks = 1 + np.flatnonzero((inner > angles[:-2]) & (inner >= angles[2:]))
     first, last = peaks[0], peaks[2]
