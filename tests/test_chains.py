@@ -355,6 +355,24 @@ def test_chains_keep_out_of_colliders_by_their_radius(world: Any):
     assert min(gaps) > -1e-4 and gaps[-1] < 0.03
 
 
+@pytest.mark.parametrize("grid", [False, True], ids=["ball", "grid"])
+def test_each_bone_has_its_radius(world: Any, grid: bool):
+    """Blow chains on to a ball with thick first bones and thin last ones: each keeps its own."""
+    radii = (0.03, 0.02, 0.01, 0.004)
+    chains = world.add_chains(hanging(), ChainSettings(radius=radii, stiffness=0.0))
+    center = np.array([0.0, -0.2, 0.12])
+    ball: Any = Sphere(center=tuple(center), radius=0.1)
+    world.add_collider(ball_grid(center, 0.1) if grid else ball)
+    world.wind = (0.0, 0.0, 6.0)
+    for _ in range(240):
+        world.step(1 / 60)
+    points = chains.points().reshape(3, 6, 3)[1, 2:]
+    gaps = np.linalg.norm(points - center, axis=1) - 0.1
+    assert (gaps > np.array(radii) - 2e-3).all()
+    # The middle two are pressed on to it.
+    assert gaps[1:3] == pytest.approx(radii[1:3], abs=3e-3)
+
+
 def test_chains_and_hair_share_a_world(world: Any):
     """Put both in, take chains out again: hair goes on, rows are free for the next."""
     hair = world.add_hair(hk.grow(hk.load_style("short"), hk.Head.sphere(radius=0.1), guides=8))
@@ -378,6 +396,9 @@ def test_chains_and_hair_share_a_world(world: Any):
         ({"stiffness": 1.0}, "stiffness"),
         ({"wind": -1.0}, "wind"),
         ({"radius": float("nan")}, "radius"),
+        ({"radius": (0.01, -1.0)}, "radius"),
+        ({"radius": ()}, "radius"),
+        ({"still": -1}, "still"),
         ({"angle_limit": 4.0}, "angle_limit"),
     ],
 )

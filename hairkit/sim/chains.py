@@ -80,6 +80,9 @@ class ChainGroom:
     counts: NDArray[np.int32]
     points: Matrix
     laid: NDArray[np.int32]
+    thickness: Matrix
+    """Radius of each point as a share of the largest, shape (points,)."""
+
     unit: float
     """What lengths are counted in [m]."""
 
@@ -171,12 +174,17 @@ def chain_groom(rigged: Any, pose: Matrix, settings: ChainSettings) -> ChainGroo
     if not longest > 0.0:
         raise WorldError("chains: expected joints apart from each other")
     unit = longest / USUAL_M
+    radii = [settings.radii(len(chain)) for chain in plan.chains]
+    widest = max(max(each) for each in radii)
+    # What collides is a bone's end; the first two points belong to the carrier.
+    wide = np.concatenate([[each[0], each[0], *each] for each in radii])
     counts = np.array([len(line) for line in strands], np.int32)
     joints = np.concatenate([np.asarray(chain, np.int64) for chain in plan.chains])
     there = np.asarray(rigged.into_scene, dtype=np.float64)[:3, :3]
     down = _turn_of(there).T @ np.array([0.0, -1.0, 0.0])
     return ChainGroom(
-        style=ChainStyle(settings=settings, radius=settings.radius / unit),
+        style=ChainStyle(settings=settings, radius=widest / unit),
+        thickness=wide / max(widest, 1e-30),
         counts=counts,
         points=np.concatenate(strands) @ stretch.T / unit,
         laid=np.array(still, np.int32) + 2,

@@ -41,7 +41,7 @@ TETHER = 33
 ROUNDS = 34
 """Most rounds of length solve and contact, after a first contact; one is the rule."""
 RADIUS = 35
-"""Collision radius of a guide point [m]."""
+"""Largest collision radius of a guide point [m]."""
 BEND_DAMPING = 36
 """Time in which bending resists its own rate as much as its amount [s]."""
 CONTACT_FIRST = 37
@@ -100,7 +100,9 @@ TOUCH = 17
 nothing."""
 CARRIED = 20
 """How far that surface moved along it during the last tick [m]."""
-ROW_COLUMNS = 21
+THICKNESS = 21
+"""How thick the hair is here, as a share of its hair's collision radius."""
+ROW_COLUMNS = 22
 
 KNOWN_EACH = 8
 """Columns of what one slot knows of a distance grid; see ``contact``."""

@@ -201,7 +201,7 @@ def push_out(
         s0: The block's first scratch row.
         r0: Its first row.
         count: Points of its strands.
-        radius: How far out a point is pushed [m].
+        radius: How far out the thickest point is pushed [m].
     """
     kind = ti.cast(contacts[row, col.KIND], ti.i32)
     turn, moved = pose_between(contacts, row, col.COLLIDER_BEFORE, col.COLLIDER_NOW, alpha)
@@ -211,9 +211,9 @@ def push_out(
     stride = ti.static(arena.stride)
     if kind == col.SPHERE:
         centre = turn @ ti.Vector([contacts[row, col.SHAPE + c] for c in range(3)]) + moved
-        size = contacts[row, col.SHAPE + 3] + radius
         for i in range(2, count):
             r = r0 + i * stride
+            size = contacts[row, col.SHAPE + 3] + radius * arena.row[col.THICKNESS][r]
             px = arena.row[col.POSITION][r]
             py = arena.row[col.POSITION + 1][r]
             pz = arena.row[col.POSITION + 2][r]
@@ -228,7 +228,8 @@ def push_out(
             lx, ly, lz = rotate_back(turn, px - moved[0], py - moved[1], pz - moved[2])
             d, mx, my, mz = _shape(kind, lx, ly, lz, contacts, row)
             nx, ny, nz = rotate(turn, mx, my, mz)
-            _settle(arena, r, s0 + i * stride, px, py, pz, radius - d, nx, ny, nz, back, shift)
+            deep = radius * arena.row[col.THICKNESS][r] - d
+            _settle(arena, r, s0 + i * stride, px, py, pz, deep, nx, ny, nz, back, shift)
     else:
         known = col.KNOWN_EACH * ti.cast(contacts[row, col.SLOT], ti.i32)
         for i in range(2, count):
@@ -318,4 +319,5 @@ def push_out(
                     + mz * (lz - arena.known[r, known + KNOWN_AT + 2])
                 )
                 nx, ny, nz = rotate(turn, mx, my, mz)
-                _settle(arena, r, s, px, py, pz, radius - d, nx, ny, nz, back, shift)
+                deep = radius * arena.row[col.THICKNESS][r] - d
+                _settle(arena, r, s, px, py, pz, deep, nx, ny, nz, back, shift)

@@ -155,8 +155,8 @@ def load_hair(
         first_block: Its first block.
         block_count: Blocks of the hair.
         hair: Its row in the table of numbers.
-        rows: Rest point [m], rest curvature [m], bending [1/s^2], length [m], shape (row_count,
-            lanes, 8).
+        rows: Rest point [m], rest curvature [m], bending [1/s^2], length [m], thickness as a share,
+            shape (row_count, lanes, 9).
         frames: Normal of the root edge in the head's frame, shape (block_count, lanes, 3).
         blocks: Row after first_row, and points, of each block, shape (block_count, 2).
         arena: The fields.
@@ -167,6 +167,7 @@ def load_hair(
             _set_row(arena.row[col.CURVATURE + c], first_row + r, rows, r, c + 3)
         _set_row(arena.row[col.BEND], first_row + r, rows, r, 6)
         _set_row(arena.row[col.LENGTH], first_row + r, rows, r, 7)
+        _set_row(arena.row[col.THICKNESS], first_row + r, rows, r, 8)
         for slot in ti.static(range(3)):
             # No collider's number: nothing is known.
             for lane in ti.static(range(arena.lanes)):

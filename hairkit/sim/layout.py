@@ -20,7 +20,8 @@ class Layout:
     """Rows of points."""
 
     rows: NDArray[np.float32]
-    """Rest point [m], rest curvature [m], bending [1/s^2], length [m], (row_count, lanes, 8)."""
+    """Rest point [m], rest curvature [m], bending [1/s^2], length [m], thickness as a share of the
+    hair's collision radius, shape (row_count, lanes, 9)."""
 
     frames: NDArray[np.float32]
     """Normal of each strand's root edge in the head's frame, shape (blocks, lanes, 3)."""
@@ -88,8 +89,8 @@ def pack(groom: Groom, *, lanes: int, stride: int) -> Layout:
     values, frames, stiffest = _rods(groom, counts, points, start, rigid)
     strand = np.repeat(np.arange(len(counts)), counts)
     index = np.arange(len(points)) - start[strand]
-    rows = np.zeros((row, lanes, 8), np.float32)
-    rows[:, :, 7] = 1.0
+    rows = np.zeros((row, lanes, 9), np.float32)
+    rows[:, :, 7:] = 1.0
     block_frames = np.zeros((len(blocks), lanes, 3), np.float32)
     if lanes > 1:
         # Lanes without a strand of their own copy the block's first, so that they cost no special
@@ -162,11 +163,12 @@ def _rods(
     start: NDArray[np.int64],
     rigid: NDArray[np.int64],
 ) -> tuple[NDArray[np.float32], NDArray[np.float32], float]:
-    """Return points' constants (points, 8), root normals (strands, 3), largest stiffness."""
+    """Return points' constants (points, 9), root normals (strands, 3), largest stiffness."""
     style = groom.style
-    values = np.zeros((len(points), 8), np.float32)
+    values = np.zeros((len(points), 9), np.float32)
     values[:, :3] = points
     values[:, 7] = 1.0
+    values[:, 8] = getattr(groom, "thickness", 1.0)
     frames = np.zeros((len(counts), 3), np.float32)
     stiffest = 0.0
     for full, skip in np.unique(np.stack([counts, rigid]), axis=1).T:

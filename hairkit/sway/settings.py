@@ -31,8 +31,9 @@ class ChainSettings:
     wind: float = 1.0
     """Share of the world's wind that reaches it, 0 to 10."""
 
-    radius: float = 0.01
-    """How far bones keep away from colliders, in the world [m], at least 0."""
+    radius: float | tuple[float, ...] = 0.01
+    """How far bones keep away from colliders, in the world [m], at least 0; or one for each bone
+    from the root to the tip, the last for all further ones."""
 
     angle_limit: float | None = None
     """Largest angle that a bone is shown turned from its rest direction, as its parent carries it
@@ -49,16 +50,27 @@ class ChainSettings:
             ("stiffness", 0.0, 0.99),
             ("gravity", 0.0, 10.0),
             ("wind", 0.0, 10.0),
-            ("radius", 0.0, 1e6),
         ):
             value = getattr(self, name)
             if not (isinstance(value, int | float) and low <= value <= high):
                 raise HairkitError(f"{name}: expected {low:g} to {high:g}, got {value!r}")
+        radii = self.radius if isinstance(self.radius, tuple) else (self.radius,)
+        if not radii or not all(isinstance(r, int | float) and 0.0 <= r <= 1e6 for r in radii):
+            raise HairkitError(f"radius: expected 0 to 1e6 m, got {self.radius!r}")
         limit = self.angle_limit
         if limit is not None and not 0.0 <= limit <= math.pi:
             raise HairkitError(f"angle_limit: expected 0 to pi rad, got {limit!r}")
         if self.still is not None and self.still < 0:
             raise HairkitError(f"still: expected a whole number from 0 on, got {self.still!r}")
+
+    def radii(self, count: int) -> list[float]:
+        """Return the radius of each bone of a chain, root to tip [m].
+
+        Args:
+            count: Its bones.
+        """
+        given = self.radius if isinstance(self.radius, tuple) else (self.radius,)
+        return [float(given[min(bone, len(given) - 1)]) for bone in range(count)]
 
     def still_bones(self, strategy: str, count: int) -> int:
         """Return how many bones of a chain do not turn.
