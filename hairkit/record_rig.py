@@ -35,8 +35,9 @@ def record_rig(
 ) -> BonedHair:
     """Simulate a rigged file along a motion of the head and write the file with an animation.
 
-    The head's motion goes to a new node at the top of the scene, which all that carries the hair
-    hangs on; it turns about a point below the hair's root, where a neck is.
+    An avatar's head turns on its neck. Else the head's motion goes to a new node at the top of the
+    scene, which all that carries the hair hangs on; it turns about a point below the hair's root,
+    where a neck is.
 
     Args:
         source: A .glb, .gltf or .vrm file whose hair has bones.
@@ -86,6 +87,8 @@ def record_rig(
 def neck_of(hair: BonedHair) -> Points:
     """Return about where in the scene the head turns that carries hair, shape (3,)."""
     matrix = hair.into_scene
+    if hair.head:
+        return matrix[:3, 3]
     places = hair.plan.positions @ matrix[:3, :3].T + matrix[:3, 3]
     wide = float(np.ptp(places[:, [0, 2]], axis=0).max())
     return places[0] - (0.0, NECK * wide, 0.0)

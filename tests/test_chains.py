@@ -205,10 +205,13 @@ def test_bones_reach_where_the_solver_has_them(world: Any):
     carrier = played(world, chains, hk.motions.nod(seconds=1, rate=60), pose)
     points = chains.points().reshape(3, 6, 3)
     matrices = chains.bone_matrices()
+    joints = chains.joint_matrices()
+    assert joints[0] == pytest.approx(carrier)
     for number, chain in enumerate(rigged.plan.chains):
         for at, joint in enumerate(chain):
             place = matrices[joint] @ np.append(rigged.plan.positions[joint], 1.0)
             seen = (carrier @ place)[:3]
+            assert joints[joint, :3, 3] == pytest.approx(seen, abs=1e-6)
             assert np.linalg.norm(seen - points[number, 1 + at]) <= 0.01 * LENGTH * 2.0
     assert np.abs(chains.joint_turns()[:, :3]).max() > 0.1
 

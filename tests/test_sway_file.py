@@ -120,6 +120,58 @@ def test_other_peoples_bones_become_chains(tmp_path: Path):
     assert hair.plan.chains == ((1, 2, 3), (4, 5)) and "1 bones that branch off" in hair.note
 
 
+@pytest.mark.parametrize("version", [0, 1])
+def test_avatars_springs_below_the_head_are_their_chains(tmp_path: Path, version: int):
+    """Read an avatar whose one mesh has all bones: what sways is what it says, on its head."""
+    scene, binary = other_rig(tail=True)
+    # A neck that carries the head, a tail that is not hair, and a hat between head and lock.
+    scene["nodes"] += [
+        {"name": "Neck", "children": [1, 9]},
+        {"name": "t1", "children": [10]},
+        {"name": "t2", "translation": [0.0, -0.3, 0.0]},
+        {"name": "Hat", "rotation": [0.0, 0.6, 0.0, 0.8], "children": [5]},
+    ]
+    scene["nodes"][1]["children"] = [2, 11]
+    scene["scenes"] = [{"nodes": [0, 8]}]
+    lines = [[2, 3, 4], [5, 6], [9, 10]]
+    if version:
+        springs = [{"joints": [{"node": node} for node in line]} for line in lines]
+        bones: Any = {"head": {"node": 1}}
+        scene["extensions"] = {
+            "VRMC_vrm": {"humanoid": {"humanBones": bones}},
+            "VRMC_springBone": {"specVersion": "1.0", "springs": springs},
+        }
+    else:
+        bones = [{"bone": "head", "node": 1}]
+        groups = [{"bones": [line[0] for line in lines]}]
+        scene["extensions"] = {
+            "VRM": {"humanoid": {"humanBones": bones}, "secondaryAnimation": {"boneGroups": groups}}
+        }
+    path = g.write(tmp_path / "a.vrm", (scene, binary))
+    hair = read_rig(path)
+    assert hair.bone_names == ["Skull", "a1", "a2", "b1"]
+    assert hair.plan.chains == ((1, 2), (3,))
+    out = tmp_path / "out.glb"
+    motion = hk.motions.nod(seconds=0.5, rate=60)
+    record_rig(path, motion, out, backend="cpu", wind=(4.0, 0.0, 1.0))
+    data, values, _ = key_frames(out)
+    for (node, kind), frames in values.items():
+        data["nodes"][node][kind] = frames[0].tolist()
+    # At the start all bones are where they were, below the turned hat, too.
+    for node in (4, 6):
+        assert g.world(data, node) == pytest.approx(g.world(scene, node), abs=1e-5)
+    for (node, kind), frames in values.items():
+        data["nodes"][node][kind] = frames[-1].tolist()
+    assert np.abs(g.world(data, 4) - g.world(scene, 4)).max() > 0.01
+    # The head has turned on the neck, which stays, as does the tail.
+    turned = motion.poses[-1][:3, :3] if hasattr(motion, "poses") else list(motion)[-1][:3, :3]
+    assert g.world(data, 1)[:3, :3] == pytest.approx(turned @ g.world(scene, 1)[:3, :3], abs=1e-5)
+    assert g.world(data, 1)[:3, 3] == pytest.approx(g.world(scene, 1)[:3, 3], abs=1e-5)
+    for node in (8, 10):
+        assert g.world(data, node) == pytest.approx(g.world(scene, node), abs=1e-6)
+    assert not any(node.get("name") == "HeadMotion" for node in data["nodes"])
+
+
 def test_other_peoples_bones_sway_as_ours_do(tmp_path: Path):
     """Sway turned joints in wind: where the file's key frames put them, the solver has them."""
     path = g.write(tmp_path / "a.glb", other_rig(tail=True))

@@ -31,8 +31,8 @@ def animated(
         joints: Rows of the hair's bones, shape (n,).
         turns: Their swing in their parents, as `Chains.joint_turns` gives it, quaternions, shape
             (frames, n, 4).
-        poses: How what the carrier hangs on moves in the scene, from where it is in the file, shape
-            (frames, 4, 4); None leaves it.
+        poses: How an avatar's head moves in the scene, or else all that the carrier hangs on, from
+            where it is in the file, shape (frames, 4, 4); None leaves it.
         name: Name of the animation.
     """
     out = hair.document.copy()
@@ -55,8 +55,15 @@ def animated(
         _untie(out, node)
         add(node, "rotation", _continuous(quaternions), "VEC4")
     if poses is not None:
-        mover = _insert_above(out, _top_of(out, hair.nodes[0]))
         matrices = np.asarray(poses, dtype=np.float64)
+        mover = hair.nodes[0]
+        if hair.head:
+            # The head alone moves, on the neck that it hangs on.
+            _untie(out, mover)
+            above = out.world_matrices([mover])[0] @ np.linalg.inv(out.local_matrix(mover))
+            matrices = np.linalg.solve(above, matrices @ hair.into_scene)
+        else:
+            mover = _insert_above(out, _top_of(out, mover))
         keys = [transform_keys(matrix) for matrix in matrices]
         turned = np.array([key.get("rotation", (0.0, 0.0, 0.0, 1.0)) for key in keys])
         add(mover, "rotation", _continuous(turned), "VEC4")

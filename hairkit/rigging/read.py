@@ -1,7 +1,7 @@
 """Reads a file whose hair has bones already, ours or another's, as chains that can sway."""
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ from scipy.spatial.transform import Rotation
 
 from hairkit.errors import RigError
 from hairkit.io.gltf import Gltf
+from hairkit.rigging.avatar import spring_lines
 from hairkit.rigging.bake import EXTRAS
 from hairkit.rigging.plan import Bone, Plan, Points, Weights
 from hairkit.rigging.rig import document_of, failures
@@ -31,6 +32,9 @@ class BonedHair:
     rest_turns: Points
     """Rotation of each bone in the carrier's space at rest, shape (bones, 3, 3)."""
 
+    parent_turns: Points
+    """Rotation of the node above each bone in the carrier's space at rest, shape (bones, 3, 3)."""
+
     nodes: tuple[int, ...]
     """Row of each bone's node in the document."""
 
@@ -39,6 +43,9 @@ class BonedHair:
 
     name: str
     """Name of the mesh."""
+
+    head: bool = False
+    """Whether the carrier is an avatar's head, which turns on its neck."""
 
     source: str
     """File that it came from."""
@@ -62,8 +69,7 @@ class BonedHair:
         Returns:
             Quaternions, shape (..., n, 4).
         """
-        parents = self.plan.parents[joints]
-        before = Rotation.from_matrix(self.rest_turns[parents]).inv()
+        before = Rotation.from_matrix(self.parent_turns[joints]).inv()
         own = Rotation.from_matrix(self.rest_turns[joints])
         flat = turns.reshape(-1, len(joints), 4)
         made = [(before * Rotation.from_quat(frame) * own).as_quat() for frame in flat]
@@ -76,7 +82,8 @@ def read_rig(source: str | os.PathLike[str], mesh: str | None = None) -> BonedHa
     The carrier is the nearest node above all joints that move the mesh, or the one of them that is
     above the others, or the ``HairRoot`` above that. Each child of it begins a chain, which goes on
     to the bone farthest along; what branches off in the middle stays with the bone that it hangs
-    on. A last bone that moves no vertex is the chain's tip.
+    on. A last bone that moves no vertex is the chain's tip. An avatar says itself what sways:
+    without `mesh`, its chains are its springs' below the head, which carries them.
 
     Args:
         source: A .glb, .gltf or .vrm file.
@@ -87,6 +94,13 @@ def read_rig(source: str | os.PathLike[str], mesh: str | None = None) -> BonedHa
     """
     where = str(source)
     with failures(where):
+        if mesh is None and where.lower().endswith((".glb", ".gltf", ".vrm")):
+            document = Gltf.read(where)
+            springs = spring_lines(document)
+            if springs is not None:
+                head, lines = springs
+                made = _of_lines(document, head, lines, None, "springs", where, "file", "")
+                return replace(made, head=True)
         document, hair = document_of(source, mesh)
         if not hair.joints:
             raise RigError(
@@ -122,13 +136,43 @@ def boned(document: Gltf, node: int, name: str, source: str = "") -> BonedHair:
         raise RigError("no skin", "its joints hang on nothing that all of them share")
     below = _below(parents, joints, carrier)
     lines, left = _lines(document, carrier, below)
-    matrices = dict(zip([carrier, *below], document.world_matrices([carrier, *below]), strict=True))
+    strategy = _strategy(document.row("skins", row["skin"]))
+    note = f"{left} bones that branch off stay with their parents" if left else ""
+    return _of_lines(document, carrier, lines, moving, name, source, strategy, note)
+
+
+def _of_lines(
+    document: Gltf,
+    carrier: int,
+    lines: list[list[int]],
+    moving: set[int] | None,
+    name: str,
+    source: str,
+    strategy: str,
+    note: str,
+) -> BonedHair:
+    """Return lines of nodes below a carrier as chains.
+
+    Args:
+        document: The document.
+        carrier: Node that all hang on.
+        lines: Nodes of each chain, root first.
+        moving: Nodes that move vertices; a last one that does not is a tip. None: it is one.
+        name: What to call the hair.
+        source: The file's name.
+        strategy: How it was planned.
+        note: What is left out.
+    """
+    parents = document.parents()
+    nodes = [node for line in lines for node in line]
+    wanted = sorted({carrier, *nodes, *(parents[node] for node in nodes)})
+    matrices = dict(zip(wanted, document.world_matrices(wanted), strict=True))
     back = np.linalg.inv(matrices[carrier])
     bones = [carrier]
     chains, tips = [], []
     for line in lines:
         places = [(back @ matrices[joint])[:3, 3] for joint in line]
-        if len(line) > 1 and line[-1] not in moving:
+        if len(line) > 1 and (moving is None or line[-1] not in moving):
             tips.append(places[-1])
             line = line[:-1]
         else:
@@ -140,6 +184,7 @@ def boned(document: Gltf, node: int, name: str, source: str = "") -> BonedHair:
         raise RigError("no skin", "its joints make no chain")
     of = {joint: number for number, joint in enumerate(bones)}
     seen = [back @ matrices[joint] for joint in bones]
+    above = [np.eye(4), *(back @ matrices[parents[joint]] for joint in bones[1:])]
     made = tuple(
         Bone(
             name=str(document.row("nodes", joint).get("name", f"node {joint}")),
@@ -154,16 +199,17 @@ def boned(document: Gltf, node: int, name: str, source: str = "") -> BonedHair:
             bones=made,
             weights=Weights(count.astype(np.int32), count),
             chains=tuple(chains),
-            strategy=_strategy(document.row("skins", row["skin"])),
+            strategy=strategy,
         ),
         tips=np.array(tips),
         into_scene=matrices[carrier],
         rest_turns=np.array([_turn(m[:3, :3]) for m in seen]),
+        parent_turns=np.array([_turn(m[:3, :3]) for m in above]),
         nodes=tuple(bones),
         document=document,
         name=name,
         source=source,
-        note=f"{left} bones that branch off stay with their parents" if left else "",
+        note=note,
     )
 
 

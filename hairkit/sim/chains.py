@@ -426,6 +426,16 @@ class Chains(Hair):
         """
         return self.pose @ self.bone_matrices()
 
+    def joint_matrices(self) -> Matrix:
+        """Return where each of the plan's bones is in the world, shape (bones, 4, 4).
+
+        The transforms of nodes that stand unturned in the carrier's space at the rest pose, as
+        those that `rig` writes do. Row 0 is the carrier's own.
+        """
+        places = np.tile(np.eye(4), (int(self.groom.joints.max()) + 1, 1, 1))
+        places[self.groom.joints, :3, 3] = self._joint_rest()
+        return self.skin_matrices() @ places
+
     @property
     def pose(self) -> Matrix:
         """Where what carries them is: its transform into the world, shape (4, 4)."""
