@@ -326,6 +326,17 @@ def test_damping_is_what_a_frame_leaves(backend: str, damping: float):
     assert fall == pytest.approx(-60 * np.log(damping) / 2, rel=0.05)
 
 
+@pytest.mark.parametrize("damping", [0.8, 0.92])
+def test_wind_pulls_a_metre_a_second_squared_for_each_metre_a_second(world: Any, damping: float):
+    """Hang a pendulum in a steady wind: it leans as far as wind and gravity say, however damped."""
+    chains = world.add_pendulum(0.4, ChainSettings(stiffness=0.0, damping=damping))
+    world.wind = (2.0, 0.0, 0.0)
+    for _ in range(900):
+        world.step(1 / 60)
+    tip = chains.points()[2]
+    assert np.arctan2(tip[0], -tip[1]) == pytest.approx(np.arctan(2.0 / 9.81), rel=0.03)
+
+
 def test_stiffness_is_the_way_back_in_a_frame(world: Any):
     """Push by a steady wind, damped heavily, and let go: the way back goes as stated."""
     settings = ChainSettings(stiffness=0.1, damping=0.05, gravity=0.0)

@@ -29,7 +29,8 @@ class ChainSettings:
     """Share of the world's gravity that it feels, 0 to 10. The rest pose is at rest under it."""
 
     wind: float = 1.0
-    """Share of the world's wind that reaches it, 0 to 10."""
+    """Share of the world's wind that reaches it, 0 to 10. A breeze of 1 m/s pulls with 1 m/s^2, a
+    fresh one of 5 m/s half as hard as gravity."""
 
     radius: float | tuple[float, ...] = 0.01
     """How far bones keep away from colliders, in the world [m], at least 0; or one for each bone
