@@ -263,15 +263,52 @@ def test_rotations_are_those_of_plain_numpy(world: Any):
             assert carried @ [0, -1, 0] == pytest.approx(way / np.linalg.norm(way), abs=1e-5)
 
 
+def bends(points: np.ndarray) -> np.ndarray:
+    """Return the angles between neighbouring bones of three hanging chains, the first one's too."""
+    ways = np.diff(points.reshape(3, 6, 3)[:, 1:], axis=1)
+    ways = np.concatenate([np.tile([0.0, -1.0, 0.0], (3, 1, 1)), ways], axis=1)
+    ways /= np.linalg.norm(ways, axis=2, keepdims=True)
+    return np.arccos(np.clip(np.sum(ways[:, 1:] * ways[:, :-1], axis=2), -1.0, 1.0))
+
+
 def test_angle_limit_holds(world: Any):
-    """Blow hard: no joint is shown turned by more than its limit."""
+    """Blow hard: no joint turns by more than its limit, nor do the points behind it."""
     chains = world.add_chains(hanging(), ChainSettings(angle_limit=0.2, stiffness=0.0))
     free = world.add_chains(hanging(), ChainSettings(stiffness=0.0))
     world.wind = (15.0, 0.0, 0.0)
     for _ in range(60):
         world.step(1 / 60)
+        assert bends(chains.points()).max() <= 0.2 + 2e-3
     angles = [2.0 * np.arccos(np.clip(c.joint_turns()[:, 3], -1, 1)) for c in (chains, free)]
     assert angles[0].max() <= 0.2 + 1e-6 and angles[1].max() > 0.3
+    # It gives way up to its limits, and keeps its lengths.
+    assert bends(chains.points()).max() > 0.19
+    lengths = np.linalg.norm(np.diff(chains.points().reshape(3, 6, 3)[:, 1:], axis=1), axis=2)
+    assert lengths == pytest.approx(LENGTH / 4, rel=0.01)
+    # In still air it comes back: nothing was caught at the limit.
+    world.wind = (0.0, 0.0, 0.0)
+    for _ in range(240):
+        world.step(1 / 60)
+    assert bends(chains.points()).max() < 0.05
+
+
+@pytest.mark.parametrize("rate", [30, 144])
+def test_limited_chains_sway_alike_at_any_frame_rate(world: Any, rate: int):
+    """Nod against limits at two rates: tips stay within 3 % of the length of each other."""
+    paths = []
+    for each in (240, rate):
+        chains = world.add_chains(hanging(), ChainSettings(angle_limit=0.15, stiffness=0.02))
+        motion = hk.motions.nod(seconds=2, rate=each)
+        tips = []
+        for pose in motion:
+            chains.set_pose(pose)
+            world.step(1.0 / each)
+            tips.append(chains.points()[5::6])
+        paths.append(dict(zip(np.round(np.asarray(motion.times) * 720), tips, strict=True)))
+        world.remove(chains)
+    shared = sorted(set(paths[0]) & set(paths[1]))
+    assert len(shared) >= 40
+    assert max(np.abs(paths[0][t] - paths[1][t]).max() for t in shared) <= 0.03 * LENGTH
 
 
 def test_chain_hangs_straight_down_when_its_head_tilts(world: Any):

@@ -495,6 +495,24 @@ class Chains(Hair):
         out[:3, 3] /= self.unit
         return out
 
+    def after_step(self, dt: float) -> None:
+        """Take note that a step was made; turn joints back that went past their limit."""
+        super().after_step(dt)
+        limit = self.settings.angle_limit
+        if limit is None or self.at_rest:
+            return
+        pose, groom = self.head_pose[:3, :3], self.groom
+        joints.keep_limits(
+            self.strand_count,
+            self.strand_first,
+            self._chain_joints,
+            self._bone_ways,
+            float(limit),
+            np.ascontiguousarray(groom.unstretch @ pose.T, np.float32),
+            np.ascontiguousarray(pose @ groom.stretch, np.float32),
+            self._world.arena,
+        )
+
     def write_air(self, row: NDArray[np.float32], wind: Matrix, gravity: Matrix) -> None:
         """Fill in wind and gravity: what gravity is at the rest pose is not felt."""
         settings, groom = self.settings, self.groom

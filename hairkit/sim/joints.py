@@ -1,6 +1,7 @@
 """Kernels that turn chains' points into joints' rotations, and joints' matrices into a skin."""
 
 from hairkit.backend import ti
+from hairkit.sim import columns as col
 from hairkit.sim.kernels import seen_point
 
 LIMITLESS = 7.0
@@ -101,6 +102,106 @@ def swing(
             for c in ti.static(range(4)):
                 turns[first + bone, c] = turn[c]
             carried = times(carried, turn)
+
+
+@ti.func
+def turned(q, v):
+    """Rotate a vector by a unit quaternion."""
+    axis = ti.Vector([q[0], q[1], q[2]])
+    return v + 2.0 * axis.cross(axis.cross(v) + q[3] * v)
+
+
+@ti.func
+def get(arena: ti.template(), at: ti.template(), strand, point):
+    """Return three columns of a chain's point."""
+    r = arena.strand_row[strand] + point * ti.static(arena.stride)
+    x = ti.Vector([0.0, 0.0, 0.0])
+    for c in ti.static(range(3)):
+        if ti.static(arena.lanes > 1):
+            x[c] = arena.row[at + c][r][arena.strand_lane[strand]]
+        else:
+            x[c] = arena.row[at + c][r]
+    return x
+
+
+@ti.func
+def put(arena: ti.template(), at: ti.template(), strand, point, x):
+    """Write three columns of a chain's point."""
+    r = arena.strand_row[strand] + point * ti.static(arena.stride)
+    for c in ti.static(range(3)):
+        if ti.static(arena.lanes > 1):
+            arena.row[at + c][r][arena.strand_lane[strand]] = x[c]
+        else:
+            arena.row[at + c][r] = x[c]
+
+
+@ti.kernel
+def keep_limits(
+    # counts
+    chain_count: ti.i32,
+    first_strand: ti.i32,
+    # model
+    chain_joints: ti.types.ndarray(dtype=ti.i32, ndim=2),
+    rest: ti.types.ndarray(dtype=ti.f32, ndim=2),
+    limit: ti.f32,
+    # control
+    into_carrier: ti.types.ndarray(dtype=ti.f32, ndim=2),
+    out_of_carrier: ti.types.ndarray(dtype=ti.f32, ndim=2),
+    # state
+    arena: ti.template(),
+):
+    """Turn bones back that bend too far in their parents, and stop them there.
+
+    Args:
+        chain_count: Chains.
+        first_strand: The first one's row in the strand table.
+        chain_joints: First joint and number of joints of each chain, shape (chains, 2).
+        rest: Unit direction of each bone at rest in the carrier's space, shape (joints, 3).
+        limit: Largest angle of a joint [rad].
+        into_carrier: From the world to the carrier's space, directions only, shape (3, 3).
+        out_of_carrier: The other way, shape (3, 3).
+        arena: The fields.
+    """
+    for s in range(chain_count):
+        strand = first_strand + s
+        for at in ti.static((col.POSITION, col.VIEW)):
+            carried = ti.Vector([0.0, 0.0, 0.0, 1.0])
+            first = chain_joints[s, 0]
+            here = get(arena, at, strand, 1)
+            moved = here
+            for bone in range(chain_joints[s, 1]):
+                there = get(arena, at, strand, bone + 2)
+                step = there - here
+                here = there
+                way = ti.Vector([0.0, 0.0, 0.0])
+                for c in ti.static(range(3)):
+                    for k in ti.static(range(3)):
+                        way[c] += into_carrier[c, k] * step[k]
+                way /= ti.max(way.norm(), 1e-30)
+                straight = ti.Vector([rest[first + bone, c] for c in range(3)])
+                turn = between(straight, turned_back(carried, way))
+                half = ti.acos(ti.min(turn[3], 1.0))
+                if 2.0 * half > limit:
+                    share = ti.sin(0.5 * limit) / ti.sin(half)
+                    turn = ti.Vector(
+                        [turn[0] * share, turn[1] * share, turn[2] * share, ti.cos(0.5 * limit)]
+                    )
+                    held = turned(times(carried, turn), straight)
+                    towards = ti.Vector([0.0, 0.0, 0.0])
+                    for c in ti.static(range(3)):
+                        for k in ti.static(range(3)):
+                            towards[c] += out_of_carrier[c, k] * held[k]
+                    step = towards / ti.max(towards.norm(), 1e-30) * step.norm()
+                carried = times(carried, turn)
+                moved = moved + step
+                back = moved - there
+                size = back.norm()
+                if size > 1e-7:
+                    put(arena, at, strand, bone + 2, moved)
+                    if ti.static(at == col.POSITION):
+                        speed = get(arena, col.VELOCITY, strand, bone + 2)
+                        outward = ti.min(speed.dot(back) / size, 0.0)
+                        put(arena, col.VELOCITY, strand, bone + 2, speed - back / size * outward)
 
 
 @ti.kernel

@@ -37,8 +37,8 @@ class ChainSettings:
     from the root to the tip, the last for all further ones."""
 
     angle_limit: float | None = None
-    """Largest angle that a bone is shown turned from its rest direction, as its parent carries it
-    [rad]; None is no limit."""
+    """Largest angle that a bone turns from its rest direction, as its parent carries it [rad]; None
+    is no limit."""
 
     still: int | None = None
     """Bones of each chain, from the root on, that do not turn; at least one always may. None is 1
