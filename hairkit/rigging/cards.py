@@ -28,6 +28,7 @@ from hairkit.rigging.plan import (
     check_influences,
     check_root,
     check_vertices,
+    triple,
 )
 from hairkit.rigging.surface import Rows, Surface, weld
 
@@ -119,7 +120,7 @@ def plan_cards(
     spots = _centres(surface, flow, locks, segments)
     weights = _weights(flow, locks, segments, influences)
 
-    bones = [Bone(name="HairRoot", position=_triple(anchor), parent=-1)]
+    bones = [Bone(name="HairRoot", position=triple(anchor), parent=-1)]
     rows = []
     for number, spot in enumerate(spots):
         where = anchor + surface.reach * (spot @ surface.turn)
@@ -127,7 +128,7 @@ def plan_cards(
         for b in range(segments):
             name = f"Hair_S{number + 1}_B{b + 1}"
             parent = len(bones) - 1 if b else 0
-            bones.append(Bone(name=name, position=_triple(where[b]), parent=parent))
+            bones.append(Bone(name=name, position=triple(where[b]), parent=parent))
     return Plan(
         bones=tuple(bones),
         weights=Weights(weights.indices[surface.place], weights.weights[surface.place]),
@@ -428,9 +429,3 @@ def _check_chains(chains: int | None) -> None:
             "bad option",
             f"chains: expected a whole number 1..{MOST_CHAINS} or None, got {chains!r}",
         )
-
-
-def _triple(point: Points) -> tuple[float, float, float]:
-    """Return a point as plain numbers."""
-    x, y, z = (float(value) for value in point)
-    return x, y, z

@@ -181,7 +181,7 @@ def _holder(
         raise RigError("unreadable", f"{label}: expected joints")
     for joint in joints:
         document.row("nodes", joint)
-    weight = _weight_of_joints(document, mesh, len(joints))
+    weight = weight_of_joints(document, mesh, len(joints))
     main = int(np.argmax(weight))
     back = np.eye(4)
     if "inverseBindMatrices" in skin:
@@ -190,7 +190,7 @@ def _holder(
             raise RigError("unreadable", f"{label}: too few inverse bind matrices")
         back = matrices[main].reshape(4, 4).T
     moving = [joint for joint, share in zip(joints, weight, strict=True) if share > 0.0]
-    above = _common_ancestor(document.parents(), moving or [joints[main]])
+    above = common_ancestor(document.parents(), moving or [joints[main]])
     if above < 0:
         return joints[main], back, len(joints)
     there, held = document.world_matrices([above, joints[main]])
@@ -199,7 +199,7 @@ def _holder(
     return above, np.linalg.solve(there, held @ back), len(joints)
 
 
-def _weight_of_joints(document: Gltf, mesh: dict[str, Any], count: int) -> Points:
+def weight_of_joints(document: Gltf, mesh: dict[str, Any], count: int) -> Points:
     """Return how much of a mesh each joint of its skin moves, shape (count,)."""
     weight = np.zeros(count)
     for primitive in mesh.get("primitives", []):
@@ -213,13 +213,19 @@ def _weight_of_joints(document: Gltf, mesh: dict[str, Any], count: int) -> Point
     return weight
 
 
-def _common_ancestor(parents: list[int], nodes: list[int]) -> int:
+def line_up(parents: list[int], node: int) -> list[int]:
+    """Return a node and all that are above it, itself first."""
+    line = [node]
+    while parents[line[-1]] >= 0:
+        line.append(parents[line[-1]])
+    return line
+
+
+def common_ancestor(parents: list[int], nodes: list[int]) -> int:
     """Return the lowest node that is above all of these or one of them, -1 for none."""
     shared: list[int] = []
     for node in nodes:
-        line = [node]
-        while parents[line[-1]] >= 0:
-            line.append(parents[line[-1]])
+        line = line_up(parents, node)
         shared = [at for at in shared if at in line] if shared else line
         if not shared:
             return -1

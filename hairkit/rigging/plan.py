@@ -201,7 +201,7 @@ def _bones(
     total = np.stack([np.bincount(cell, away[:, c], minlength=cells) for c in range(3)], axis=1)
     middle = total.reshape(sectors, segments, 3) / np.maximum(count, 1)[:, :, None]
     band_depth = (np.arange(segments) + 0.5) * (depth[hangs].max() / segments)
-    bones = [Bone(name="HairRoot", position=_triple(anchor), parent=-1)]
+    bones = [Bone(name="HairRoot", position=triple(anchor), parent=-1)]
     chains = []
     for s in range(sectors):
         filled = np.flatnonzero(count[s])
@@ -216,7 +216,7 @@ def _bones(
             parent = len(bones) - 1 if b else 0
             chain.append(len(bones))
             name = f"Hair_S{s + 1}_B{b + 1}"
-            bones.append(Bone(name=name, position=_triple(anchor + where), parent=parent))
+            bones.append(Bone(name=name, position=triple(anchor + where), parent=parent))
         chains.append(tuple(chain))
     return tuple(bones), tuple(chains)
 
@@ -377,7 +377,7 @@ def _start(along: Points, reference: ArrayLike | None) -> Points:
     return flat / size
 
 
-def _triple(point: Points) -> tuple[float, float, float]:
+def triple(point: Points) -> tuple[float, float, float]:
     """Return a point as plain numbers."""
     x, y, z = (float(value) for value in point)
     return x, y, z

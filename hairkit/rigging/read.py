@@ -12,7 +12,8 @@ from hairkit.errors import RigError
 from hairkit.io.gltf import Gltf
 from hairkit.rigging.avatar import spring_lines
 from hairkit.rigging.bake import EXTRAS
-from hairkit.rigging.plan import Bone, Plan, Points, Weights
+from hairkit.rigging.find import common_ancestor, line_up, weight_of_joints
+from hairkit.rigging.plan import Bone, Plan, Points, Weights, triple
 from hairkit.rigging.rig import document_of, failures
 
 
@@ -123,7 +124,7 @@ def boned(document: Gltf, node: int, name: str, source: str = "") -> BonedHair:
     """
     row = document.row("nodes", node)
     joints = [int(j) for j in document.row("skins", row["skin"])["joints"]]
-    weight = _moved(document, row, len(joints))
+    weight = weight_of_joints(document, document.row("meshes", row["mesh"]), len(joints))
     parents = document.parents()
     moving = {joint for joint, share in zip(joints, weight, strict=True) if share > 0.0}
     carrier = _top(parents, moving or set(joints))
@@ -188,7 +189,7 @@ def _of_lines(
     made = tuple(
         Bone(
             name=str(document.row("nodes", joint).get("name", f"node {joint}")),
-            position=_triple(seen[number][:3, 3]),
+            position=triple(seen[number][:3, 3]),
             parent=of.get(parents[joint], 0) if number else -1,
         )
         for number, joint in enumerate(bones)
@@ -220,45 +221,19 @@ def _strategy(skin: dict[str, Any]) -> str:
     return str(ours.get("strategy", "file")) if isinstance(ours, dict) else "file"
 
 
-def _moved(document: Gltf, node: dict[str, Any], count: int) -> Points:
-    """Return how much of the mesh each joint moves, shape (count,)."""
-    weight = np.zeros(count, dtype=np.float64)
-    for primitive in document.row("meshes", node["mesh"]).get("primitives", []):
-        attributes = primitive.get("attributes", {})
-        if {"JOINTS_0", "WEIGHTS_0"} <= set(attributes):
-            which = document.accessor(attributes["JOINTS_0"]).astype(np.int64)
-            share = document.accessor(attributes["WEIGHTS_0"]).astype(np.float64)
-            weight += np.bincount(which.ravel(), share.ravel(), minlength=count)[:count]
-    return np.asarray(weight, dtype=np.float64)
-
-
-def _line_up(parents: list[int], node: int) -> list[int]:
-    """Return a node and all that are above it, itself first."""
-    line = [node]
-    while parents[line[-1]] >= 0:
-        line.append(parents[line[-1]])
-    return line
-
-
 def _top(parents: list[int], joints: set[int]) -> int:
     """Return the lowest node that is above all joints or one of them; -1 for none."""
-    shared: list[int] | None = None
-    for joint in sorted(joints):
-        line = _line_up(parents, joint)
-        shared = line if shared is None else [node for node in shared if node in line]
-    if not shared:
-        return -1
     if len(joints) == 1:
         # One bone alone: what it hangs on carries it.
-        return shared[1] if len(shared) > 1 else -1
-    return shared[0]
+        return parents[next(iter(joints))]
+    return common_ancestor(parents, sorted(joints))
 
 
 def _below(parents: list[int], joints: list[int], carrier: int) -> list[int]:
     """Return the joints below the carrier and what lies between, upper ones first."""
     found: dict[int, int] = {}
     for joint in joints:
-        line = _line_up(parents, joint)
+        line = line_up(parents, joint)
         if carrier in line[1:]:
             for depth, node in enumerate(reversed(line[: line.index(carrier)])):
                 found.setdefault(node, depth)
@@ -294,8 +269,3 @@ def _turn(linear: Points) -> Points:
     if np.linalg.det(turn) < 0.0:
         turn = turn @ np.diag([-1.0, 1.0, 1.0])
     return np.asarray(turn, dtype=np.float64)
-
-
-def _triple(point: Points) -> tuple[float, float, float]:
-    x, y, z = (float(value) for value in point)
-    return x, y, z

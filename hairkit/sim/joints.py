@@ -44,6 +44,27 @@ def turned_back(q, v):
     return v + 2.0 * axis.cross(axis.cross(v) + q[3] * v)
 
 
+@ti.func
+def mapped(matrix: ti.template(), v):
+    """Return the unit direction that a direction becomes."""
+    way = ti.Vector([0.0, 0.0, 0.0])
+    for c in ti.static(range(3)):
+        for k in ti.static(range(3)):
+            way[c] += matrix[c, k] * v[k]
+    return way / ti.max(way.norm(), 1e-30)
+
+
+@ti.func
+def limited(turn, limit):
+    """Return a rotation by no more than an angle, about the same axis."""
+    held = turn
+    half = ti.acos(ti.min(turn[3], 1.0))
+    if 2.0 * half > limit:
+        share = ti.sin(0.5 * limit) / ti.sin(half)
+        held = ti.Vector([turn[0] * share, turn[1] * share, turn[2] * share, ti.cos(0.5 * limit)])
+    return held
+
+
 @ti.kernel
 def swing(
     # counts
@@ -85,20 +106,10 @@ def swing(
             there = seen_point(arena, numbers, first_strand + s, bone + 2)
             step = there - here
             here = there
-            way = ti.Vector([0.0, 0.0, 0.0])
-            for c in ti.static(range(3)):
-                for k in ti.static(range(3)):
-                    way[c] += into_carrier[c, k] * step[k]
-            way /= ti.max(way.norm(), 1e-30)
             straight = ti.Vector([rest[first + bone, c] for c in range(3)])
-            turn = between(straight, turned_back(carried, way))
+            turn = between(straight, turned_back(carried, mapped(into_carrier, step)))
             if limit < LIMITLESS:
-                half = ti.acos(ti.min(turn[3], 1.0))
-                if 2.0 * half > limit:
-                    share = ti.sin(0.5 * limit) / ti.sin(half)
-                    turn = ti.Vector(
-                        [turn[0] * share, turn[1] * share, turn[2] * share, ti.cos(0.5 * limit)]
-                    )
+                turn = limited(turn, limit)
             for c in ti.static(range(4)):
                 turns[first + bone, c] = turn[c]
             carried = times(carried, turn)
@@ -173,25 +184,13 @@ def keep_limits(
                 there = get(arena, at, strand, bone + 2)
                 step = there - here
                 here = there
-                way = ti.Vector([0.0, 0.0, 0.0])
-                for c in ti.static(range(3)):
-                    for k in ti.static(range(3)):
-                        way[c] += into_carrier[c, k] * step[k]
-                way /= ti.max(way.norm(), 1e-30)
                 straight = ti.Vector([rest[first + bone, c] for c in range(3)])
-                turn = between(straight, turned_back(carried, way))
-                half = ti.acos(ti.min(turn[3], 1.0))
-                if 2.0 * half > limit:
-                    share = ti.sin(0.5 * limit) / ti.sin(half)
-                    turn = ti.Vector(
-                        [turn[0] * share, turn[1] * share, turn[2] * share, ti.cos(0.5 * limit)]
-                    )
-                    held = turned(times(carried, turn), straight)
-                    towards = ti.Vector([0.0, 0.0, 0.0])
-                    for c in ti.static(range(3)):
-                        for k in ti.static(range(3)):
-                            towards[c] += out_of_carrier[c, k] * held[k]
-                    step = towards / ti.max(towards.norm(), 1e-30) * step.norm()
+                turn = between(straight, turned_back(carried, mapped(into_carrier, step)))
+                held = limited(turn, limit)
+                if held[3] > turn[3]:
+                    turn = held
+                    towards = turned(times(carried, turn), straight)
+                    step = mapped(out_of_carrier, towards) * step.norm()
                 carried = times(carried, turn)
                 moved = moved + step
                 back = moved - there
