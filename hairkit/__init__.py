@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from hairkit.groom import Groom as Groom
     from hairkit.groom import grow as grow
     from hairkit.head import Head as Head
-    from hairkit.io.strands import Strands as Strands
+    from hairkit.io.strand_set import StrandSet as StrandSet
     from hairkit.io.strands import load_strands as load_strands
     from hairkit.io.strands import save_strands as save_strands
     from hairkit.rigging import Plan as Plan
@@ -59,7 +59,7 @@ _HOME = {
     "RigServer": "hairkit.sway.server",
     "RiggedHair": "hairkit.rigging",
     "Stage": "hairkit.sway.stage",
-    "Strands": "hairkit.io.strands",
+    "StrandSet": "hairkit.io.strand_set",
     "Style": "hairkit.style",
     "Tie": "hairkit.style",
     "World": "hairkit.sim.world",

@@ -9,7 +9,8 @@ import numpy as np
 from hairkit.draw.camera import Camera
 from hairkit.groom import Groom
 from hairkit.io.files import check_output
-from hairkit.io.strands import Strands, save_strands
+from hairkit.io.strand_set import StrandSet
+from hairkit.io.strands import save_strands
 from hairkit.io.video import save_picture, video_writer
 from hairkit.motions import Motion
 from hairkit.sim.world import Stats, World
@@ -95,7 +96,7 @@ def record(
         points = [hair.points().astype(np.float32) for _ in play()]
         times = np.arange(frames) / motion.rate
         poses = [motion.start, *motion]
-        save_strands(Strands.of(groom, points=points, times=times, head_pose=poses), target)
+        save_strands(StrandSet.of(groom, points=points, times=times, head_pose=poses), target)
     elif ending == ".png":
         for _ in play():
             pass

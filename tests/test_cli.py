@@ -206,6 +206,7 @@ def test_simulate_writes_strands_that_start_another_run(capsys: pytest.CaptureFi
     assert strands.points.shape == (16, strands.counts.sum(), 3)
     assert len(strands.counts) == 12
     np.testing.assert_allclose(strands.times, np.arange(16) / 60)
+    assert strands.head_pose is not None
     np.testing.assert_array_equal(strands.head_pose[0], np.eye(4))
     assert np.abs(strands.points[-1] - strands.points[0]).max() > 0.005
     with np.load("a.npz", allow_pickle=False) as arrays:

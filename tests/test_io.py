@@ -14,14 +14,15 @@ from videos import read_video
 
 from hairkit.errors import FileError
 from hairkit.io.files import check_folder, check_output, written_beside
-from hairkit.io.strands import Strands, load_strands, save_strands
+from hairkit.io.strand_set import StrandSet
+from hairkit.io.strands import load_strands, save_strands
 from hairkit.io.video import save_picture, video_writer
 
 
-def make_strands(frames: int = 3) -> Strands:
+def make_strands(frames: int = 3) -> StrandSet:
     """Return two strands of 3 and 4 points that move at random."""
     rng = np.random.default_rng(1)
-    return Strands(
+    return StrandSet(
         points=rng.normal(size=(frames, 7, 3)).astype(np.float32),
         counts=np.array([3, 4]),
         times=np.arange(frames) / 60,
@@ -118,7 +119,7 @@ def test_groom_comes_back_and_grows_the_same(tmp_path: Path):
     groom = hk.grow(hk.load_style("curly").replace(length=0.2), head, guides=20, seed=4)
     poses = np.tile(np.eye(4), (2, 1, 1))
     frames = np.stack([groom.points, groom.points])
-    strands = Strands.of(groom, points=frames, times=[0.0, 1 / 60], head_pose=poses)
+    strands = StrandSet.of(groom, points=frames, times=[0.0, 1 / 60], head_pose=poses)
     save_strands(strands, tmp_path / "a.npz")
     again = load_strands(tmp_path / "a.npz").regrow()
     assert again.style == groom.style
@@ -131,7 +132,7 @@ def test_groom_comes_back_and_grows_the_same(tmp_path: Path):
     ("changes", "message"),
     [
         ({"points": None}, r"'points' is missing"),
-        ({"times": None}, r"'times' is missing"),
+        ({"counts": None}, r"'counts' is missing"),
         ({"points": np.zeros((3, 7))}, r"points: shape \(3, 7\), expected \(frames, points, 3\)"),
         ({"points": np.full((3, 7, 3), np.nan)}, r"strand 0 is not finite"),
         ({"counts": np.array([3, 5])}, r"counts: sum is 8, expected 7"),

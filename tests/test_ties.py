@@ -343,7 +343,7 @@ def test_a_groom_with_ties_can_be_grown_again(ball: Head, tmp_path: Any):
     found = grow(style, ball, guides=40)
     chosen = grow(style, ball, guides=40, tied_to=np.arange(40) % 3 - 1)
     for groom in (found, chosen, grow(load_style("cornrows"), ball, guides=100)):
-        strands = hk.Strands.of(groom, points=[groom.points], times=[0.0], head_pose=[np.eye(4)])
+        strands = hk.StrandSet.of(groom, points=[groom.points], times=[0.0], head_pose=[np.eye(4)])
         hk.save_strands(strands, tmp_path / "hair.npz")
         again = hk.load_strands(tmp_path / "hair.npz").regrow()
         assert np.array_equal(again.tied_to, groom.tied_to)
