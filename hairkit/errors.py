@@ -62,6 +62,10 @@ class WorldError(HairkitError):
     """A step, pose, collider or setting of a world is out of range."""
 
 
+class FitError(HairkitError):
+    """A target, parameter or option of a fit is wrong."""
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return ``; did you mean 'x'?`` for the known name closest to a wrong one, or nothing."""
     close = difflib.get_close_matches(name.lower(), list(known), n=1, cutoff=0.5)

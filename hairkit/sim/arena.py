@@ -87,6 +87,7 @@ class Arena:
         """
         self.session = session
         self.lanes = session.lanes
+        self.differentiable = False
         self.stride = WARP if session.gpu else 1
         self.max_points = max_points
         self.max_cells = max_cells

@@ -7,7 +7,7 @@ down to the root; substitution root to tip.
 from hairkit.backend import ti
 from hairkit.sim import columns as col
 from hairkit.sim.contact import CARRY, NORMAL
-from hairkit.sim.rod import inverse_symmetric, rotate, spring
+from hairkit.sim.rod import inverse_symmetric, put, rotate, spring
 
 # Scratch columns: 0-2 where the tick began; 3-13 what bending leaves (g, h, binormal, 1/chord,
 # torque); then over it 3-20 the factors (y, G, E).
@@ -25,7 +25,7 @@ CONTACT = 1e7
 
 
 @ti.func
-def bend(arena: ti.template(), turn, b, s0, r0, count, damping, spin):
+def bend(arena: ti.template(), turn: ti.template(), b, s0, r0, count, damping, spin: ti.template()):
     """Root to tip: carry the frame along; leave each triple's force and torque in scratch.
 
     Args:
@@ -64,7 +64,7 @@ def bend(arena: ti.template(), turn, b, s0, r0, count, damping, spin):
     ux = ux * inverse
     uy = uy * inverse
     uz = uz * inverse
-    arena.scratch[CHORD_][s0] = inverse
+    put(arena, arena.scratch[CHORD_], s0, inverse)
     zero = x0 * 0.0
     nx, ny, nz = rotate(turn, arena.frame[0][b], arena.frame[1][b], arena.frame[2][b])
     for i in range(1, count - 1):
@@ -73,15 +73,15 @@ def bend(arena: ti.template(), turn, b, s0, r0, count, damping, spin):
         x2 = arena.row[col.POSITION][r + stride]
         y2 = arena.row[col.POSITION + 1][r + stride]
         z2 = arena.row[col.POSITION + 2][r + stride]
-        arena.scratch[0][s + stride] = x2
-        arena.scratch[1][s + stride] = y2
-        arena.scratch[2][s + stride] = z2
+        put(arena, arena.scratch[0], s + stride, x2)
+        put(arena, arena.scratch[1], s + stride, y2)
+        put(arena, arena.scratch[2], s + stride, z2)
         x2 = x2 + wx
         y2 = y2 + wy
         z2 = z2 + wz
-        arena.row[col.POSITION][r + stride] = x2
-        arena.row[col.POSITION + 1][r + stride] = y2
-        arena.row[col.POSITION + 2][r + stride] = z2
+        put(arena, arena.row[col.POSITION], r + stride, x2)
+        put(arena, arena.row[col.POSITION + 1], r + stride, y2)
+        put(arena, arena.row[col.POSITION + 2], r + stride, z2)
         vx = x2 - x0
         vy = y2 - y0
         vz = z2 - z0
@@ -124,20 +124,20 @@ def bend(arena: ti.template(), turn, b, s0, r0, count, damping, spin):
         # How the rest curvature would turn with the head: that is no bending to be damped.
         ox, oy, oz = rotate(spin, rx, ry, rz)
         resist = stiff * damping
-        arena.scratch[G_][s] = gx + resist * (sx - ox)
-        arena.scratch[G_ + 1][s] = gy + resist * (sy - oy)
-        arena.scratch[G_ + 2][s] = gz + resist * (sz - oz)
+        put(arena, arena.scratch[G_], s, gx + resist * (sx - ox))
+        put(arena, arena.scratch[G_ + 1], s, gy + resist * (sy - oy))
+        put(arena, arena.scratch[G_ + 2], s, gz + resist * (sz - oz))
         sx = zero
         sy = zero
         sz = zero
-        arena.scratch[H_][s] = (k2 * gx - gu * rx) * chord
-        arena.scratch[H_ + 1][s] = (k2 * gy - gu * ry) * chord
-        arena.scratch[H_ + 2][s] = (k2 * gz - gu * rz) * chord
-        arena.scratch[K_][s] = 2.0 * k * cx
-        arena.scratch[K_ + 1][s] = 2.0 * k * cy
-        arena.scratch[K_ + 2][s] = 2.0 * k * cz
-        arena.scratch[CHORD_][s] = chord
-        arena.scratch[TORQUE_][s] = k0 * gb - k1 * gn
+        put(arena, arena.scratch[H_], s, (k2 * gx - gu * rx) * chord)
+        put(arena, arena.scratch[H_ + 1], s, (k2 * gy - gu * ry) * chord)
+        put(arena, arena.scratch[H_ + 2], s, (k2 * gz - gu * rz) * chord)
+        put(arena, arena.scratch[K_], s, 2.0 * k * cx)
+        put(arena, arena.scratch[K_ + 1], s, 2.0 * k * cy)
+        put(arena, arena.scratch[K_ + 2], s, 2.0 * k * cz)
+        put(arena, arena.scratch[CHORD_], s, chord)
+        put(arena, arena.scratch[TORQUE_], s, k0 * gb - k1 * gn)
         x0 = x1
         y0 = y1
         z0 = z1
@@ -148,7 +148,16 @@ def bend(arena: ti.template(), turn, b, s0, r0, count, damping, spin):
 
 @ti.func
 def eliminate(
-    arena: ti.template(), numbers: ti.template(), hair, turn, moved, wind, h, s0, r0, count
+    arena: ti.template(),
+    numbers: ti.template(),
+    hair,
+    turn: ti.template(),
+    moved: ti.template(),
+    wind: ti.template(),
+    h,
+    s0,
+    r0,
+    count,
 ):
     """Tip to root: assemble each point's row of the implicit system and eliminate it.
 
@@ -176,7 +185,6 @@ def eliminate(
     ex = fx - along * wx
     ey = fy - along * wy
     ez = fz - along * wz
-    held = hold * turn
     zero = arena.row[0][r0] * 0.0
     torque = zero
     k1 = zero
@@ -254,9 +262,10 @@ def eliminate(
         rx = arena.row[col.REST][r]
         ry = arena.row[col.REST + 1][r]
         rz = arena.row[col.REST + 2][r]
-        ox = held[0, 0] * rx + held[0, 1] * ry + held[0, 2] * rz - hold * xx + ex
-        oy = held[1, 0] * rx + held[1, 1] * ry + held[1, 2] * rz - hold * xy + ey
-        oz = held[2, 0] * rx + held[2, 1] * ry + held[2, 2] * rz - hold * xz + ez
+        ox, oy, oz = rotate(turn, hold * rx, hold * ry, hold * rz)
+        ox = ox - hold * xx + ex
+        oy = oy - hold * xy + ey
+        oz = oz - hold * xz + ez
         bx = bx - gx + ax - qx + (arena.row[col.VELOCITY][r] * rate + ox) * mass
         by = by - gy + ay - qy + (arena.row[col.VELOCITY + 1][r] * rate + oy) * mass
         bz = bz - gz + az - qz + (arena.row[col.VELOCITY + 2][r] * rate + oz) * mass
@@ -313,24 +322,24 @@ def eliminate(
         Iyy = k0 * Iyy
         Iyz = k0 * Iyz
         Izz = k0 * Izz
-        arena.scratch[Y_][s] = yx
-        arena.scratch[Y_ + 1][s] = yy
-        arena.scratch[Y_ + 2][s] = yz
-        arena.scratch[GAIN_][s] = G0
-        arena.scratch[GAIN_ + 1][s] = G1
-        arena.scratch[GAIN_ + 2][s] = G2
-        arena.scratch[GAIN_ + 3][s] = G3
-        arena.scratch[GAIN_ + 4][s] = G4
-        arena.scratch[GAIN_ + 5][s] = G5
-        arena.scratch[GAIN_ + 6][s] = G6
-        arena.scratch[GAIN_ + 7][s] = G7
-        arena.scratch[GAIN_ + 8][s] = G8
-        arena.scratch[E_][s] = Ixx
-        arena.scratch[E_ + 1][s] = Ixy
-        arena.scratch[E_ + 2][s] = Ixz
-        arena.scratch[E_ + 3][s] = Iyy
-        arena.scratch[E_ + 4][s] = Iyz
-        arena.scratch[E_ + 5][s] = Izz
+        put(arena, arena.scratch[Y_], s, yx)
+        put(arena, arena.scratch[Y_ + 1], s, yy)
+        put(arena, arena.scratch[Y_ + 2], s, yz)
+        put(arena, arena.scratch[GAIN_], s, G0)
+        put(arena, arena.scratch[GAIN_ + 1], s, G1)
+        put(arena, arena.scratch[GAIN_ + 2], s, G2)
+        put(arena, arena.scratch[GAIN_ + 3], s, G3)
+        put(arena, arena.scratch[GAIN_ + 4], s, G4)
+        put(arena, arena.scratch[GAIN_ + 5], s, G5)
+        put(arena, arena.scratch[GAIN_ + 6], s, G6)
+        put(arena, arena.scratch[GAIN_ + 7], s, G7)
+        put(arena, arena.scratch[GAIN_ + 8], s, G8)
+        put(arena, arena.scratch[E_], s, Ixx)
+        put(arena, arena.scratch[E_ + 1], s, Ixy)
+        put(arena, arena.scratch[E_ + 2], s, Ixz)
+        put(arena, arena.scratch[E_ + 3], s, Iyy)
+        put(arena, arena.scratch[E_ + 4], s, Iyz)
+        put(arena, arena.scratch[E_ + 5], s, Izz)
         # For row i - 1: D = A - W^T G - k^2 D^-1 of the two rows before, and b alike.
         cx = G0 * bx + G3 * by + G6 * bz
         cy = G1 * bx + G4 * by + G7 * bz
@@ -383,8 +392,8 @@ def substitute(arena: ti.template(), s0, r0, count, tether):
     # Displacements go through memory, where those of point 0 and 1 are zero: carried along as
     # local vectors they would be packed in pairs, and everything they meet gathered.
     for c in ti.static(range(3)):
-        arena.scratch[Y_ + c][s0] = zero
-        arena.scratch[Y_ + c][s0 + stride] = zero
+        put(arena, arena.scratch[Y_ + c], s0, zero)
+        put(arena, arena.scratch[Y_ + c], s0 + stride, zero)
     reach = zero
     for i in range(2, count):
         r = r0 + i * stride
@@ -419,18 +428,18 @@ def substitute(arena: ti.template(), s0, r0, count, tether):
             + arena.scratch[E_ + 4][s] * d2y
             + arena.scratch[E_ + 5][s] * d2z
         )
-        arena.scratch[Y_][s] = dx
-        arena.scratch[Y_ + 1][s] = dy
-        arena.scratch[Y_ + 2][s] = dz
+        put(arena, arena.scratch[Y_], s, dx)
+        put(arena, arena.scratch[Y_ + 1], s, dy)
+        put(arena, arena.scratch[Y_ + 2], s, dz)
         reach = reach + arena.row[col.LENGTH][r - stride] * tether
         wx = arena.row[col.POSITION][r] + dx - hx
         wy = arena.row[col.POSITION + 1][r] + dy - hy
         wz = arena.row[col.POSITION + 2][r] + dz - hz
         f = ti.min(reach / (ti.sqrt(wx * wx + wy * wy + wz * wz) + 1e-9), 1.0)
-        arena.row[col.POSITION][r] = hx + wx * f
-        arena.row[col.POSITION + 1][r] = hy + wy * f
-        arena.row[col.POSITION + 2][r] = hz + wz * f
-        arena.scratch[NORMAL][s] = zero
-        arena.scratch[NORMAL + 1][s] = zero
-        arena.scratch[NORMAL + 2][s] = zero
-        arena.scratch[CARRY][s] = zero
+        put(arena, arena.row[col.POSITION], r, hx + wx * f)
+        put(arena, arena.row[col.POSITION + 1], r, hy + wy * f)
+        put(arena, arena.row[col.POSITION + 2], r, hz + wz * f)
+        put(arena, arena.scratch[NORMAL], s, zero)
+        put(arena, arena.scratch[NORMAL + 1], s, zero)
+        put(arena, arena.scratch[NORMAL + 2], s, zero)
+        put(arena, arena.scratch[CARRY], s, zero)

@@ -7,7 +7,7 @@ slides.
 
 from hairkit.backend import ti
 from hairkit.sim import columns as col
-from hairkit.sim.rod import pose_between, rotate, rotate_back
+from hairkit.sim.rod import pose_between, put, rotate, rotate_back, since
 
 NORMAL = 8
 """Scratch columns of the direction out of what a point touches, 3; zero for nothing."""
@@ -26,6 +26,8 @@ KNOWN_OWNER = 7
 REUSE = 2e-5
 """A plane found this near by holds still [m]: a point at rest would otherwise never come to rest
 where a grid's directions change from cell to cell."""
+TINY = 1e-30
+"""Under a root that may be of zero, where its derivative would be no number."""
 TOUCHING = 2e-5
 """A point this near to where contact would push it touches the collider [m]."""
 
@@ -69,7 +71,7 @@ def _box(px, py, pz, hx, hy, hz):
     ox = ti.max(qx, 0.0)
     oy = ti.max(qy, 0.0)
     oz = ti.max(qz, 0.0)
-    outer = ti.sqrt(ox * ox + oy * oy + oz * oz)
+    outer = ti.sqrt(ox * ox + oy * oy + oz * oz + TINY)
     inner = ti.min(ti.max(qx, ti.max(qy, qz)), 0.0)
     inside = outer < 1e-9
     # Inside, out through the nearest face.
@@ -120,6 +122,18 @@ def _shape(kind, px, py, pz, table: ti.template(), row):
 
 
 @ti.func
+def _blend(grid: ti.template(), at, row, sheet, fx, fy, fz, c: ti.template()):
+    """Return one number of a cell's eight corners, linearly interpolated."""
+    a00 = grid[at][c] * (1.0 - fz) + grid[at + 1][c] * fz
+    a01 = grid[at + row][c] * (1.0 - fz) + grid[at + row + 1][c] * fz
+    a10 = grid[at + sheet][c] * (1.0 - fz) + grid[at + sheet + 1][c] * fz
+    a11 = grid[at + sheet + row][c] * (1.0 - fz) + grid[at + sheet + row + 1][c] * fz
+    b0 = a00 * (1.0 - fy) + a01 * fy
+    b1 = a10 * (1.0 - fy) + a11 * fy
+    return b0 * (1.0 - fx) + b1 * fx
+
+
+@ti.func
 def grid_distance(grid: ti.template(), table: ti.template(), row, px, py, pz):
     """Return a distance grid's value and direction out at one point of its own frame.
 
@@ -141,7 +155,7 @@ def grid_distance(grid: ti.template(), table: ti.template(), row, px, py, pz):
     ox = gx - cx
     oy = gy - cy
     oz = gz - cz
-    outside = ti.sqrt(ox * ox + oy * oy + oz * oz) * cell
+    outside = ti.sqrt(ox * ox + oy * oy + oz * oz + TINY) * cell
     i = ti.min(ti.cast(cx, ti.i32), nx - 2)
     j = ti.min(ti.cast(cy, ti.i32), ny - 2)
     k = ti.min(ti.cast(cz, ti.i32), nz - 2)
@@ -149,38 +163,47 @@ def grid_distance(grid: ti.template(), table: ti.template(), row, px, py, pz):
     fy = cy - j
     fz = cz - k
     at = first + (i * ny + j) * nz + k
-    a00 = grid[at] * (1.0 - fz) + grid[at + 1] * fz
-    a01 = grid[at + nz] * (1.0 - fz) + grid[at + nz + 1] * fz
-    a10 = grid[at + ny * nz] * (1.0 - fz) + grid[at + ny * nz + 1] * fz
-    a11 = grid[at + ny * nz + nz] * (1.0 - fz) + grid[at + ny * nz + nz + 1] * fz
-    b0 = a00 * (1.0 - fy) + a01 * fy
-    b1 = a10 * (1.0 - fy) + a11 * fy
-    v = b0 * (1.0 - fx) + b1 * fx
-    size = 1.0 / ti.sqrt(v[1] * v[1] + v[2] * v[2] + v[3] * v[3] + 1e-20)
-    distance = v[0] * table[row, col.SHAPE + 8] + outside
-    return distance, v[1] * size, v[2] * size, v[3] * size
+    d = _blend(grid, at, nz, ny * nz, fx, fy, fz, 0)
+    mx = _blend(grid, at, nz, ny * nz, fx, fy, fz, 1)
+    my = _blend(grid, at, nz, ny * nz, fx, fy, fz, 2)
+    mz = _blend(grid, at, nz, ny * nz, fx, fy, fz, 3)
+    size = 1.0 / ti.sqrt(mx * mx + my * my + mz * mz + 1e-20)
+    return d * table[row, col.SHAPE + 8] + outside, mx * size, my * size, mz * size
 
 
 @ti.func
-def _carry(px, py, pz, nx, ny, nz, back, shift):
+def _carry(px, py, pz, nx, ny, nz, back: ti.template(), shift: ti.template()):
     """Return how far the surface at p, which came from back p + shift, moved along n."""
     wx, wy, wz = rotate(back, px, py, pz)
     return (px - wx - shift[0]) * nx + (py - wy - shift[1]) * ny + (pz - wz - shift[2]) * nz
 
 
 @ti.func
-def _settle(arena: ti.template(), r, s, px, py, pz, depth, nx, ny, nz, back, shift):
+def _settle(
+    arena: ti.template(),
+    r,
+    s,
+    px,
+    py,
+    pz,
+    depth,
+    nx,
+    ny,
+    nz,
+    back: ti.template(),
+    shift: ti.template(),
+):
     """Push lanes that are too deep out along n; note direction and surface motion."""
     touch = depth > -TOUCHING
     carried = _carry(px, py, pz, nx, ny, nz, back, shift)
-    arena.scratch[CARRY][s] = ti.select(touch, carried, arena.scratch[CARRY][s])
+    put(arena, arena.scratch[CARRY], s, ti.select(touch, carried, arena.scratch[CARRY][s]))
     push = ti.max(depth, 0.0)
-    arena.row[col.POSITION][r] = px + nx * push
-    arena.row[col.POSITION + 1][r] = py + ny * push
-    arena.row[col.POSITION + 2][r] = pz + nz * push
-    arena.scratch[NORMAL][s] = ti.select(touch, nx, arena.scratch[NORMAL][s])
-    arena.scratch[NORMAL + 1][s] = ti.select(touch, ny, arena.scratch[NORMAL + 1][s])
-    arena.scratch[NORMAL + 2][s] = ti.select(touch, nz, arena.scratch[NORMAL + 2][s])
+    put(arena, arena.row[col.POSITION], r, px + nx * push)
+    put(arena, arena.row[col.POSITION + 1], r, py + ny * push)
+    put(arena, arena.row[col.POSITION + 2], r, pz + nz * push)
+    put(arena, arena.scratch[NORMAL], s, ti.select(touch, nx, arena.scratch[NORMAL][s]))
+    put(arena, arena.scratch[NORMAL + 1], s, ti.select(touch, ny, arena.scratch[NORMAL + 1][s]))
+    put(arena, arena.scratch[NORMAL + 2], s, ti.select(touch, nz, arena.scratch[NORMAL + 2][s]))
 
 
 @ti.func
@@ -206,18 +229,27 @@ def push_out(
     kind = ti.cast(contacts[row, col.KIND], ti.i32)
     turn, moved = pose_between(contacts, row, col.COLLIDER_BEFORE, col.COLLIDER_NOW, alpha)
     turn0, moved0 = pose_between(contacts, row, col.COLLIDER_BEFORE, col.COLLIDER_NOW, before)
-    back = turn0 @ turn.transpose()
-    shift = moved0 - back @ moved
+    back = since(turn0, turn)
+    from_x, from_y, from_z = rotate(back, moved[0], moved[1], moved[2])
+    shift = (moved0[0] - from_x, moved0[1] - from_y, moved0[2] - from_z)
     stride = ti.static(arena.stride)
     if kind == col.SPHERE:
-        centre = turn @ ti.Vector([contacts[row, col.SHAPE + c] for c in range(3)]) + moved
+        cx, cy, cz = rotate(
+            turn,
+            contacts[row, col.SHAPE],
+            contacts[row, col.SHAPE + 1],
+            contacts[row, col.SHAPE + 2],
+        )
+        cx = cx + moved[0]
+        cy = cy + moved[1]
+        cz = cz + moved[2]
         for i in range(2, count):
             r = r0 + i * stride
             size = contacts[row, col.SHAPE + 3] + radius * arena.row[col.THICKNESS][r]
             px = arena.row[col.POSITION][r]
             py = arena.row[col.POSITION + 1][r]
             pz = arena.row[col.POSITION + 2][r]
-            d, nx, ny, nz = _sphere(px - centre[0], py - centre[1], pz - centre[2], size)
+            d, nx, ny, nz = _sphere(px - cx, py - cy, pz - cz, size)
             _settle(arena, r, s0 + i * stride, px, py, pz, -d, nx, ny, nz, back, shift)
     elif kind < col.GRID:
         for i in range(2, count):
@@ -277,10 +309,10 @@ def push_out(
                 if ti.static(arena.lanes > 1):
                     if stale.max() > 0.0:
                         # Through fields: a local vector indexed by a variable would live in memory.
-                        arena.scratch[LOOK][s] = ox
-                        arena.scratch[LOOK + 1][s] = oy
-                        arena.scratch[LOOK + 2][s] = oz
-                        arena.scratch[LOOK + 3][s] = stale
+                        put(arena, arena.scratch[LOOK], s, ox)
+                        put(arena, arena.scratch[LOOK + 1], s, oy)
+                        put(arena, arena.scratch[LOOK + 2], s, oz)
+                        put(arena, arena.scratch[LOOK + 3], s, stale)
                         for lane in range(ti.static(arena.lanes)):
                             if arena.scratch[LOOK + 3][s][lane] > 0.0:
                                 x = arena.scratch[LOOK][s][lane]
@@ -299,14 +331,14 @@ def push_out(
                                 arena.known[r, known + KNOWN_OWNER][lane] = contacts[row, col.OWNER]
                 elif stale > 0.0:
                     d, mx, my, mz = grid_distance(arena.grid_value, contacts, row, ox, oy, oz)
-                    arena.known[r, known + KNOWN_AT] = ox
-                    arena.known[r, known + KNOWN_AT + 1] = oy
-                    arena.known[r, known + KNOWN_AT + 2] = oz
-                    arena.known[r, known + KNOWN_DISTANCE] = d
-                    arena.known[r, known + KNOWN_OUT] = mx
-                    arena.known[r, known + KNOWN_OUT + 1] = my
-                    arena.known[r, known + KNOWN_OUT + 2] = mz
-                    arena.known[r, known + KNOWN_OWNER] = contacts[row, col.OWNER]
+                    put(arena, arena.known, (r, known + KNOWN_AT), ox)
+                    put(arena, arena.known, (r, known + KNOWN_AT + 1), oy)
+                    put(arena, arena.known, (r, known + KNOWN_AT + 2), oz)
+                    put(arena, arena.known, (r, known + KNOWN_DISTANCE), d)
+                    put(arena, arena.known, (r, known + KNOWN_OUT), mx)
+                    put(arena, arena.known, (r, known + KNOWN_OUT + 1), my)
+                    put(arena, arena.known, (r, known + KNOWN_OUT + 2), mz)
+                    put(arena, arena.known, (r, known + KNOWN_OWNER), contacts[row, col.OWNER])
                 # Where the plane was seen from too far away to mean anything, it is too far to
                 # touch as well.
                 mx = arena.known[r, known + KNOWN_OUT]

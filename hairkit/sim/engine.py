@@ -14,7 +14,7 @@ from hairkit.sim import kernels
 from hairkit.sim.arena import Arena, shared_arena
 from hairkit.sim.chains import Chains
 from hairkit.sim.colliders import Collider, lay_contacts
-from hairkit.sim.hair import BEND_DAMPING_S, Hair
+from hairkit.sim.hair import Hair, style_numbers
 from hairkit.sim.poses import pose_row
 
 GRAVITY = (0.0, -9.81, 0.0)
@@ -98,19 +98,11 @@ class Engine:
             wider[: len(self._numbers)] = self._numbers
             self._lay_table(wider, self._contacts)
             self._contacts_changed = True
-        style = hair.groom.style
-        low, high = style.stretch_limits()
         row = self._numbers[hair.index]
         row[:] = 0.0
         row[col.POSE_BEFORE : col.POSE_BEFORE + 7] = pose_row(hair.head_pose, hair.origin)
         row[col.POSE_NOW : col.POSE_NOW + 7] = row[col.POSE_BEFORE : col.POSE_BEFORE + 7]
-        row[col.DRAG] = style.drag()
-        row[col.STRETCH] = style.stretch_stiffness()
-        row[col.STRAIN_LOW] = low
-        row[col.STRAIN_HIGH] = high
-        row[col.TETHER] = 1.0 + max(style.max_stretch, high)
-        row[col.RADIUS] = style.contact_radius()
-        row[col.BEND_DAMPING] = BEND_DAMPING_S
+        style_numbers(hair.groom.style, row)
         hair.write_air(row, self._blowing(), self._gravity)
         row[col.WIND_BEFORE : col.WIND_BEFORE + 3] = row[col.WIND_NOW : col.WIND_NOW + 3]
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hairkit.backend import Session
 from hairkit.shapes import DistanceGrid, Shape
@@ -29,8 +30,7 @@ def take_grid(session: Session, shape: Shape) -> int:
     if entry is not None:
         entry.users += 1
         return entry.first
-    values = np.stack([shape.values, *np.gradient(shape.values)], axis=-1, dtype=np.float32)
-    values = values.reshape(-1, 4)
+    values = grid_cells(shape)
     arena = session.shared["arena"]
     first = arena.cell_space.take(len(values))
     while first is None:
@@ -40,6 +40,12 @@ def take_grid(session: Session, shape: Shape) -> int:
     # The entry keeps the shape, so that no other can come to have its identity.
     entries[id(shape)] = _Entry(shape, first, len(values))
     return first
+
+
+def grid_cells(shape: DistanceGrid) -> NDArray[np.float32]:
+    """Return a grid's distances [m] and directions out, cell by cell, shape (cells, 4)."""
+    values = np.stack([shape.values, *np.gradient(shape.values)], axis=-1, dtype=np.float32)
+    return values.reshape(-1, 4)
 
 
 def give_grid(session: Session, shape: Shape) -> None:

@@ -13,6 +13,8 @@ from hairkit.sim import columns as col
 from hairkit.sim.checks import check_pose, number
 from hairkit.sim.layout import Layout
 from hairkit.sim.poses import pose_row
+from hairkit.style import Style
+from hairkit.style.model import HOLD_AT_HALF
 
 if TYPE_CHECKING:
     from hairkit.sim.world import World
@@ -44,6 +46,9 @@ EASE_S = 0.2
 
 STIFF_BENDING = 1e6
 """Bending stiffness over which hair takes two ticks of the clock for one [1/s^2]."""
+
+ROUNDS = 8.0
+"""Most rounds of length solve and contact in a tick."""
 
 BEND_DAMPING_S = 0.03
 """Internal damping of bending [s]: at w rad/s, w * BEND_DAMPING_S / 2 of critical damping.
@@ -270,8 +275,8 @@ class Hair:
         row[col.ALPHA_FIRST] = first / dt
         row[col.ALPHA_TICK] = tick / dt
         free = self._freedom
-        row[col.HOLD] = 300.0 * (1.0 - free) / free if free > 0.0 else 0.0
-        row[col.ROUNDS] = 8.0
+        row[col.HOLD] = hold_spring(free) if free > 0.0 else 0.0
+        row[col.ROUNDS] = ROUNDS
         row[col.SOLID] = float(free == 0.0)
         row[col.RESET] = float(self._reset)
 
@@ -318,6 +323,28 @@ class Hair:
         self._freedom = now * (max(goal, low) / now) ** (1.0 - math.exp(-dt / EASE_S))
         if abs(self._freedom - max(goal, low)) < 0.01 * max(goal, low):
             self._freedom = goal
+
+
+def style_numbers(style: Style, row: NDArray[np.floating]) -> None:
+    """Fill in a hair's row with what its style says, its hold excepted.
+
+    Args:
+        style: What the hair is like.
+        row: The row, see ``columns``, shape (HAIR_COLUMNS,).
+    """
+    low, high = style.stretch_limits()
+    row[col.DRAG] = style.drag()
+    row[col.STRETCH] = style.stretch_stiffness()
+    row[col.STRAIN_LOW] = low
+    row[col.STRAIN_HIGH] = high
+    row[col.TETHER] = 1.0 + max(style.max_stretch, high)
+    row[col.RADIUS] = style.contact_radius()
+    row[col.BEND_DAMPING] = BEND_DAMPING_S
+
+
+def hold_spring(freedom: float) -> float:
+    """Return the spring to the rest pose a unit mass [1/s^2] of hair that is so free, above 0."""
+    return HOLD_AT_HALF * (1.0 - freedom) / freedom
 
 
 def _ticks(phase: float, dt: float, tick: float) -> tuple[int, float, float]:

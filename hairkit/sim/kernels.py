@@ -12,11 +12,94 @@ from hairkit.sim.bending import bend, eliminate, substitute
 from hairkit.sim.contact import KNOWN_OWNER, push_out
 from hairkit.sim.ends import finish, place_root, to_rest
 from hairkit.sim.lengths import eliminate_lengths, substitute_lengths
-from hairkit.sim.rod import pose_between
+from hairkit.sim.rod import pose_between, rotate, since
 
 THREAD_TURNS = 512
 """Turns of a loop that Taichi 1.7.4 gives a CPU thread at a time, whatever ``block_dim`` says: all
 but the first of each are empty, or a few chunks would all be one thread's."""
+
+
+@ti.func
+def move(
+    arena: ti.template(),
+    numbers: ti.template(),
+    hair,
+    b,
+    s0,
+    r0,
+    count,
+    h,
+    before,
+    alpha,
+    trial,
+    last,
+):
+    """Move a block through one tick.
+
+    Args:
+        arena: The fields.
+        numbers: One row a hair, then one for each collider of each hair; see ``columns``.
+        hair: The hair's row.
+        b: The block.
+        s0: Its first scratch row.
+        r0: Its first row.
+        count: Points of its strands.
+        h: The tick [s].
+        before: Where the tick began, as a fraction of the step.
+        alpha: Where it ends.
+        trial: Whether it is taken back after the view is written.
+        last: Whether it is the step's last, which writes the view.
+
+    Returns:
+        How many strands of the block had gone bad.
+    """
+    radius = numbers[hair, col.RADIUS]
+    contact_first = ti.cast(numbers[hair, col.CONTACT_FIRST], ti.i32)
+    contact_count = ti.cast(numbers[hair, col.CONTACT_COUNT], ti.i32)
+    rounds = ti.cast(numbers[hair, col.ROUNDS], ti.i32)
+    turn, moved = pose_between(numbers, hair, col.POSE_BEFORE, col.POSE_NOW, alpha)
+    u = 1.0 - alpha
+    wind = (
+        numbers[hair, col.WIND_BEFORE] * u + numbers[hair, col.WIND_NOW] * alpha,
+        numbers[hair, col.WIND_BEFORE + 1] * u + numbers[hair, col.WIND_NOW + 1] * alpha,
+        numbers[hair, col.WIND_BEFORE + 2] * u + numbers[hair, col.WIND_NOW + 2] * alpha,
+    )
+    place_root(arena, turn, moved, s0, r0)
+    was, _ = pose_between(numbers, hair, col.POSE_BEFORE, col.POSE_NOW, before)
+    rolled = since(turn, was)
+    spin = (
+        (rolled[0][0] - 1.0, rolled[0][1], rolled[0][2]),
+        (rolled[1][0], rolled[1][1] - 1.0, rolled[1][2]),
+        (rolled[2][0], rolled[2][1], rolled[2][2] - 1.0),
+    )
+    damping = numbers[hair, col.BEND_DAMPING] / h
+    bend(arena, turn, b, s0, r0, count, damping, spin)
+    eliminate(arena, numbers, hair, turn, moved, wind, h, s0, r0, count)
+    substitute(arena, s0, r0, count, numbers[hair, col.TETHER])
+    # Contact first, then rounds of length solve and contact; one call of each, since a
+    # call is the function's code once more.
+    # No break: forward mode knows none.
+    going = 1
+    for round_ in range(rounds + 1):
+        bind = 1.0 if round_ < 3 else 0.0
+        if round_ > 0 and going > 0:
+            low = numbers[hair, col.STRAIN_LOW]
+            high = numbers[hair, col.STRAIN_HIGH]
+            left = eliminate_lengths(arena, s0, r0, count, low, high, bind)
+            if round_ > 1 and left <= 0.0:
+                going = 0
+            else:
+                substitute_lengths(arena, s0, r0, count, bind)
+        # Hair settles its thickness away from a surface. Where that and the lengths do
+        # not go together (pinched, or round something sharp) it may come closer, but
+        # never inside.
+        out = radius
+        if round_ > 2:
+            out = 0.25 * radius
+        if going > 0:
+            for c in range(contact_first, contact_first + contact_count):
+                push_out(arena, numbers, c, round_ == 0, before, alpha, s0, r0, count, out)
+    return finish(arena, turn, moved, b, h, s0, r0, count, trial, last)
 
 
 @ti.kernel
@@ -66,10 +149,6 @@ def advance(
                 total = ticks + 1
             first = numbers[hair, col.ALPHA_FIRST]
             each = numbers[hair, col.ALPHA_TICK]
-            radius = numbers[hair, col.RADIUS]
-            contact_first = ti.cast(numbers[hair, col.CONTACT_FIRST], ti.i32)
-            contact_count = ti.cast(numbers[hair, col.CONTACT_COUNT], ti.i32)
-            rounds = ti.cast(numbers[hair, col.ROUNDS], ti.i32)
             if numbers[hair, col.RESET] > 0.0:
                 turn, moved = pose_between(numbers, hair, col.POSE_BEFORE, col.POSE_NOW, 1.0)
                 to_rest(arena, turn, moved, r0, count)
@@ -81,51 +160,22 @@ def advance(
                 if trial:
                     h = trial_s
                     alpha = 1.0
-                turn, moved = pose_between(numbers, hair, col.POSE_BEFORE, col.POSE_NOW, alpha)
-                wind = ti.Vector(
-                    [
-                        numbers[hair, col.WIND_BEFORE + c] * (1.0 - alpha)
-                        + numbers[hair, col.WIND_NOW + c] * alpha
-                        for c in range(3)
-                    ]
-                )
-                place_root(arena, turn, moved, s0, r0)
                 before = alpha - each
                 if trial:
                     before = first + (tick - 1) * each
-                was, _ = pose_between(numbers, hair, col.POSE_BEFORE, col.POSE_NOW, before)
-                spin = turn @ was.transpose() - ti.Matrix.identity(ti.f32, 3)
-                damping = numbers[hair, col.BEND_DAMPING] / h
-                bend(arena, turn, b, s0, r0, count, damping, spin)
-                eliminate(arena, numbers, hair, turn, moved, wind, h, s0, r0, count)
-                substitute(arena, s0, r0, count, numbers[hair, col.TETHER])
-                # Contact first, then rounds of length solve and contact; one call of each, since a
-                # call is the function's code once more.
-                for round_ in range(rounds + 1):
-                    bind = 1.0 if round_ < 3 else 0.0
-                    if round_ > 0:
-                        left = eliminate_lengths(
-                            arena,
-                            s0,
-                            r0,
-                            count,
-                            numbers[hair, col.STRAIN_LOW],
-                            numbers[hair, col.STRAIN_HIGH],
-                            bind,
-                        )
-                        if round_ > 1 and left <= 0.0:
-                            break
-                        substitute_lengths(arena, s0, r0, count, bind)
-                    # Hair settles its thickness away from a surface. Where that and the lengths do
-                    # not go together (pinched, or round something sharp) it may come closer, but
-                    # never inside.
-                    out = radius
-                    if round_ > 2:
-                        out = 0.25 * radius
-                    for c in range(contact_first, contact_first + contact_count):
-                        push_out(arena, numbers, c, round_ == 0, before, alpha, s0, r0, count, out)
-                bad = bad + finish(
-                    arena, turn, moved, b, h, s0, r0, count, trial, tick == total - 1
+                bad = bad + move(
+                    arena,
+                    numbers,
+                    hair,
+                    b,
+                    s0,
+                    r0,
+                    count,
+                    h,
+                    before,
+                    alpha,
+                    trial,
+                    tick == total - 1,
                 )
             # After the ticks: on some software Vulkan drivers an atomic in a loop ends the loop.
             if bad > 0:
@@ -240,7 +290,9 @@ def seen_point(arena: ti.template(), numbers: ti.template(), strand, point):
             x[c] = arena.row[col.REST + c][r] if solid else arena.row[col.VIEW + c][r]
     if solid:
         turn, moved = pose_between(numbers, hair, col.POSE_BEFORE, col.POSE_NOW, 1.0)
-        x = turn @ x + moved
+        y = rotate(turn, x[0], x[1], x[2])
+        for c in ti.static(range(3)):
+            x[c] = y[c] + moved[c]
     return x
 
 

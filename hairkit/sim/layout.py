@@ -19,11 +19,11 @@ class Layout:
     row_count: int
     """Rows of points."""
 
-    rows: NDArray[np.float32]
+    rows: NDArray[np.floating]
     """Rest point [m], rest curvature [m], bending [1/s^2], length [m], thickness as a share of the
     hair's collision radius, shape (row_count, lanes, 9)."""
 
-    frames: NDArray[np.float32]
+    frames: NDArray[np.floating]
     """Normal of each strand's root edge in the head's frame, shape (blocks, lanes, 3)."""
 
     blocks: NDArray[np.int32]
@@ -45,13 +45,14 @@ class Layout:
     """Twice the largest bending stiffness [1/s^2]; it sets the clock of the hair."""
 
 
-def pack(groom: Groom, *, lanes: int, stride: int) -> Layout:
+def pack(groom: Groom, *, lanes: int, stride: int, dtype: type = np.float32) -> Layout:
     """Lay a groom's strands out for the solver.
 
     Args:
         groom: What to lay out.
         lanes: Strands that share a row, 8 on a CPU, 1 on a GPU.
         stride: Strands that take turns row by row, 1 on a CPU, 32 on a GPU.
+        dtype: Of rows and frames; f64 where derivatives are wanted.
 
     Raises:
         GroomError: A strand has fewer than 3 points, a point that is not finite, or no length.
@@ -89,9 +90,9 @@ def pack(groom: Groom, *, lanes: int, stride: int) -> Layout:
     values, frames, stiffest = _rods(groom, counts, points, start, rigid)
     strand = np.repeat(np.arange(len(counts)), counts)
     index = np.arange(len(points)) - start[strand]
-    rows = np.zeros((row, lanes, 9), np.float32)
+    rows = np.zeros((row, lanes, 9), dtype)
     rows[:, :, 7:] = 1.0
-    block_frames = np.zeros((len(blocks), lanes, 3), np.float32)
+    block_frames = np.zeros((len(blocks), lanes, 3), dtype)
     if lanes > 1:
         # Lanes without a strand of their own copy the block's first, so that they cost no special
         # case.
@@ -162,14 +163,14 @@ def _rods(
     points: NDArray[np.float64],
     start: NDArray[np.int64],
     rigid: NDArray[np.int64],
-) -> tuple[NDArray[np.float32], NDArray[np.float32], float]:
+) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
     """Return points' constants (points, 9), root normals (strands, 3), largest stiffness."""
     style = groom.style
-    values = np.zeros((len(points), 9), np.float32)
+    values = np.zeros((len(points), 9))
     values[:, :3] = points
     values[:, 7] = 1.0
     values[:, 8] = getattr(groom, "thickness", 1.0)
-    frames = np.zeros((len(counts), 3), np.float32)
+    frames = np.zeros((len(counts), 3))
     stiffest = 0.0
     for full, skip in np.unique(np.stack([counts, rigid]), axis=1).T:
         members = np.flatnonzero((counts == full) & (rigid == skip))

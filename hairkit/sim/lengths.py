@@ -3,6 +3,7 @@
 from hairkit.backend import ti
 from hairkit.sim import columns as col
 from hairkit.sim.contact import NORMAL
+from hairkit.sim.rod import put
 
 # Scratch columns, over what the implicit solve has left.
 EDGE_ = 3
@@ -78,11 +79,11 @@ def eliminate_lengths(arena: ti.template(), s0, r0, count, low, high, bind):
         t = off * pivot
         rhs = excess - t * rhs
         pivot = 1.0 / (diagonal + 1e-4 - off * t)
-        arena.scratch[EDGE_][s] = vx
-        arena.scratch[EDGE_ + 1][s] = vy
-        arena.scratch[EDGE_ + 2][s] = vz
-        arena.scratch[PIVOT_][s] = pivot
-        arena.scratch[RHS_][s] = rhs
+        put(arena, arena.scratch[EDGE_], s, vx)
+        put(arena, arena.scratch[EDGE_ + 1], s, vy)
+        put(arena, arena.scratch[EDGE_ + 2], s, vz)
+        put(arena, arena.scratch[PIVOT_], s, pivot)
+        put(arena, arena.scratch[RHS_], s, rhs)
         below = above
         lx = x
         ly = y
@@ -121,14 +122,23 @@ def substitute_lengths(arena: ti.template(), s0, r0, count, bind):
         tz = (tz - nz * along) * weight
         pull = (arena.scratch[RHS_][s] + vx * tx + vy * ty + vz * tz) * arena.scratch[PIVOT_][s]
         along = vx * nx + vy * ny + vz * nz
-        arena.row[col.POSITION][r] = (
-            arena.row[col.POSITION][r] + tx - (vx - nx * along) * weight * pull
+        put(
+            arena,
+            arena.row[col.POSITION],
+            r,
+            arena.row[col.POSITION][r] + tx - (vx - nx * along) * weight * pull,
         )
-        arena.row[col.POSITION + 1][r] = (
-            arena.row[col.POSITION + 1][r] + ty - (vy - ny * along) * weight * pull
+        put(
+            arena,
+            arena.row[col.POSITION + 1],
+            r,
+            arena.row[col.POSITION + 1][r] + ty - (vy - ny * along) * weight * pull,
         )
-        arena.row[col.POSITION + 2][r] = (
-            arena.row[col.POSITION + 2][r] + tz - (vz - nz * along) * weight * pull
+        put(
+            arena,
+            arena.row[col.POSITION + 2],
+            r,
+            arena.row[col.POSITION + 2][r] + tz - (vz - nz * along) * weight * pull,
         )
         tx = vx * pull
         ty = vy * pull

@@ -9,6 +9,18 @@ from hairkit.style import RIGID_STRETCH
 
 
 @ti.func
+def put(arena: ti.template(), field: ti.template(), index, value):
+    """Store a value, in one place for all of the solver's fields.
+
+    Where the arena carries derivatives, Taichi's forward mode would add the value's to what the
+    element had: that is taken away first. The value, its derivative included, is known by then.
+    """
+    if ti.static(arena.differentiable):
+        field.dual[index] = 0.0
+    field[index] = value
+
+
+@ti.func
 def spring(ex, ey, ez, rest, stiffness):
     """Return a segment's force on its lower end and its stiffness block (xx, xy, xz, yy, yz, zz).
 
@@ -58,28 +70,30 @@ def inverse_symmetric(xx, xy, xz, yy, yz, zz):
 
 
 @ti.func
-def rotate(m, x, y, z):
-    """Turn a vector by a 3 x 3 matrix of numbers; the vector may be lanes."""
+def rotate(m: ti.template(), x, y, z):
+    """Turn a vector by three rows of numbers; the vector may be lanes."""
     return (
-        m[0, 0] * x + m[0, 1] * y + m[0, 2] * z,
-        m[1, 0] * x + m[1, 1] * y + m[1, 2] * z,
-        m[2, 0] * x + m[2, 1] * y + m[2, 2] * z,
+        m[0][0] * x + m[0][1] * y + m[0][2] * z,
+        m[1][0] * x + m[1][1] * y + m[1][2] * z,
+        m[2][0] * x + m[2][1] * y + m[2][2] * z,
     )
 
 
 @ti.func
-def rotate_back(m, x, y, z):
-    """Turn a vector by the transpose of a 3 x 3 matrix of numbers."""
+def rotate_back(m: ti.template(), x, y, z):
+    """Turn a vector by the transpose of three rows of numbers."""
     return (
-        m[0, 0] * x + m[1, 0] * y + m[2, 0] * z,
-        m[0, 1] * x + m[1, 1] * y + m[2, 1] * z,
-        m[0, 2] * x + m[1, 2] * y + m[2, 2] * z,
+        m[0][0] * x + m[1][0] * y + m[2][0] * z,
+        m[0][1] * x + m[1][1] * y + m[2][1] * z,
+        m[0][2] * x + m[1][2] * y + m[2][2] * z,
     )
 
 
 @ti.func
 def pose_between(table: ti.template(), row, before: ti.template(), now: ti.template(), alpha):
     """Return rotation and translation a fraction of the way between a row's two poses.
+
+    The rotation as rows of numbers: forward mode fails on local vectors and matrices.
 
     Great-circle interpolation; ``alpha`` may lie outside 0..1.
     """
@@ -106,17 +120,26 @@ def pose_between(table: ti.template(), row, before: ti.template(), now: ti.templ
     z = s * az + t * bz
     w = s * aw + t * bw
     k = 2.0 / (x * x + y * y + z * z + w * w)
-    turn = ti.Matrix(
-        [
-            [1.0 - k * (y * y + z * z), k * (x * y - z * w), k * (x * z + y * w)],
-            [k * (x * y + z * w), 1.0 - k * (x * x + z * z), k * (y * z - x * w)],
-            [k * (x * z - y * w), k * (y * z + x * w), 1.0 - k * (x * x + y * y)],
-        ]
+    u = 1.0 - alpha
+    return (
+        (
+            (1.0 - k * (y * y + z * z), k * (x * y - z * w), k * (x * z + y * w)),
+            (k * (x * y + z * w), 1.0 - k * (x * x + z * z), k * (y * z - x * w)),
+            (k * (x * z - y * w), k * (y * z + x * w), 1.0 - k * (x * x + y * y)),
+        ),
+        (
+            table[row, before + 4] * u + table[row, now + 4] * alpha,
+            table[row, before + 5] * u + table[row, now + 5] * alpha,
+            table[row, before + 6] * u + table[row, now + 6] * alpha,
+        ),
     )
-    moved = ti.Vector(
-        [
-            table[row, before + 4 + c] * (1.0 - alpha) + table[row, now + 4 + c] * alpha
-            for c in range(3)
-        ]
+
+
+@ti.func
+def since(turn: ti.template(), was: ti.template()):
+    """Return the rotation that leads from one to another, as rows of numbers."""
+    return (
+        rotate(was, turn[0][0], turn[0][1], turn[0][2]),
+        rotate(was, turn[1][0], turn[1][1], turn[1][2]),
+        rotate(was, turn[2][0], turn[2][1], turn[2][2]),
     )
-    return turn, moved
