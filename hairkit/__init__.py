@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from hairkit.draw.camera import Camera as Camera
     from hairkit.errors import HairkitError as HairkitError
     from hairkit.errors import RigError as RigError
+    from hairkit.fitting import FitResult as FitResult
+    from hairkit.fitting import Scene as Scene
+    from hairkit.fitting import drape as drape
+    from hairkit.fitting import fit as fit
     from hairkit.groom import Groom as Groom
     from hairkit.groom import grow as grow
     from hairkit.head import Head as Head
@@ -51,6 +55,7 @@ _HOME = {
     "Camera": "hairkit.draw.camera",
     "ChainSettings": "hairkit.sway.settings",
     "Character": "hairkit.sway.stage",
+    "FitResult": "hairkit.fitting",
     "Groom": "hairkit.groom",
     "HairkitError": "hairkit.errors",
     "Head": "hairkit.head",
@@ -58,12 +63,15 @@ _HOME = {
     "RigError": "hairkit.errors",
     "RigServer": "hairkit.sway.server",
     "RiggedHair": "hairkit.rigging",
+    "Scene": "hairkit.fitting",
     "Stage": "hairkit.sway.stage",
     "StrandSet": "hairkit.io.strand_set",
     "Style": "hairkit.style",
     "Tie": "hairkit.style",
     "World": "hairkit.sim.world",
     "attach": "hairkit.sway.manager",
+    "drape": "hairkit.fitting",
+    "fit": "hairkit.fitting",
     "grow": "hairkit.groom",
     "hair_rigged": "hairkit.sway.signals",
     "load_strands": "hairkit.io.strands",

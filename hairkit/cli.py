@@ -8,26 +8,33 @@ import re
 import shutil
 import signal
 import sys
-import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from hairkit.cli_fit import fit_style
+from hairkit.cli_options import (
+    ERR,
+    STOPPED,
+    BackendOption,
+    FrontOption,
+    HeadOption,
+    UnitsOption,
+    UpOption,
+    checked_count,
+    load_head,
+    progress_bar,
+)
 from hairkit.cli_rig import RIGGED, rig, sway
 from hairkit.errors import FileError, HairkitError
 
 # Wide enough for every table: a narrow terminal may wrap a line, but no figure is cut off.
 OUT = Console(highlight=False, width=max(Console().width, 132))
-ERR = Console(stderr=True, highlight=False)
-
-# Taichi's compiler may swallow the exception that a signal raised in the middle of it.
-_stopped = threading.Event()
 
 app = typer.Typer(
     name="hairkit",
@@ -40,25 +47,10 @@ app = typer.Typer(
 cache_app = typer.Typer(help="Files that hairkit keeps to start faster.")
 app.add_typer(cache_app, name="cache")
 app.command()(rig)
+app.command("fit")(fit_style)
 
 # Spelled out, so that --help loads nothing; a test holds it to hairkit.motions.
 MOTIONS = "jump, nod, shake, spin, still, turn, turn_and_nod, walk"
-
-BackendOption = Annotated[
-    str | None,
-    typer.Option(
-        help="cpu, cuda, vulkan or auto; by default the environment's HAIRKIT_BACKEND, else auto."
-    ),
-]
-HeadOption = Annotated[
-    str | None,
-    typer.Option(help="A head mesh, or 'sphere'; by default the head that comes with hairkit."),
-]
-UnitsOption = Annotated[str, typer.Option(help="Of the head mesh: m, dm, cm, mm or in.")]
-UpOption = Annotated[str, typer.Option(help="The head mesh's upward axis: y, z, -x ...")]
-FrontOption = Annotated[
-    str | None, typer.Option(help="The axis its face looks along; by default z, or -y.")
-]
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -109,7 +101,7 @@ def interruptible() -> Iterator[None]:
     """Let SIGTERM unwind as Ctrl-C does, so that half-written files go, and lose neither."""
 
     def stop(*_: object) -> None:
-        _stopped.set()
+        STOPPED.set()
         raise KeyboardInterrupt
 
     try:
@@ -123,37 +115,7 @@ def interruptible() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-        _stopped.clear()
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[str, int, int], None]]:
-    """Show progress bars on stderr; gives what to call with a label, steps done, steps in all."""
-    bars = Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.completed:.0f}/{task.total:.0f}"),
-        TimeRemainingColumn(),
-        console=ERR,
-        transient=True,
-        # Into a file or a pipe a bar is only noise.
-        disable=not ERR.is_terminal,
-    )
-    tasks: dict[str, Any] = {}
-
-    def show(label: str, done: int, total: int) -> None:
-        if _stopped.is_set():
-            raise KeyboardInterrupt
-        for other, task in tasks.items():
-            if other != label and bars.tasks[task].total is None:
-                bars.update(task, total=1, completed=1)
-        if label not in tasks:
-            tasks[label] = bars.add_task(label, total=total or None)
-        bars.update(tasks[label], completed=done)
-
-    with bars:
-        yield show
+        STOPPED.clear()
 
 
 def _number(option: str, value: float, low: float, high: float, unit: str = "") -> float:
@@ -162,12 +124,6 @@ def _number(option: str, value: float, low: float, high: float, unit: str = "") 
         raise HairkitError(
             f"{option}: {value:g}, expected a number from {low:g} to {high:g}{unit and ' ' + unit}"
         )
-    return value
-
-
-def _count(option: str, value: int, low: int, high: int) -> int:
-    if not low <= value <= high:
-        raise HairkitError(f"{option}: {value}, expected a whole number from {low} to {high}")
     return value
 
 
@@ -207,11 +163,11 @@ def demo(
 
     check_folder(out, make=True)
     if window:
-        _view("wavy", _head(None, "m", "y", None), backend=backend, folder=out, lively=True)
+        _view("wavy", load_head(None, "m", "y", None), backend=backend, folder=out, lively=True)
         return
     from hairkit.demo import make_demo
 
-    with _progress() as progress:
+    with progress_bar() as progress:
         for made in make_demo(out, backend=backend, progress=progress):
             progress_line = f"wrote {made}"
             ERR.log(progress_line) if ERR.is_terminal else typer.echo(progress_line)
@@ -259,21 +215,21 @@ def simulate(
     _number("--seconds", seconds, 1e-3, 3600.0, "s")
     frames = rate if rate is not None else (30.0 if out.suffix.lower() == ".mp4" else 60.0)
     _number("--rate", frames, 1.0, 1000.0, "frames a second")
-    _count("--guides", guides, 1, 1_000_000)
-    _count("--seed", seed, 0, 2**31 - 1)
-    _count("--width", width, 16, 8192)
-    _count("--height", height, 16, 8192)
+    checked_count("--guides", guides, 1, 1_000_000)
+    checked_count("--seed", seed, 0, 2**31 - 1)
+    checked_count("--width", width, 16, 8192)
+    checked_count("--height", height, 16, 8192)
     for axis, part in zip("XYZ", wind, strict=True):
         _number(f"--wind {axis}", part, -100.0, 100.0, "m/s")
     moved = motions.motion(motion, seconds=seconds, rate=frames)
     if rigged:
-        sway(style, moved, out, wind=wind, backend=backend, progress=_progress)
+        sway(style, moved, out, wind=wind, backend=backend, progress=progress_bar)
         return
     groom = _groom(style, head=head, units=units, up=up, front=front, guides=guides, seed=seed)
 
     from hairkit.record import record
 
-    with _progress() as progress:
+    with progress_bar() as progress:
         worst = record(
             groom,
             moved,
@@ -310,11 +266,11 @@ def view(
     height: Annotated[int, typer.Option(help="Of the window [pixels].")] = 720,
 ) -> None:
     """Open a window: every style on a head, with a camera to turn and sliders. Needs Vulkan."""
-    _count("--guides", guides, 1, 1_000_000)
-    _count("--seed", seed, 0, 2**31 - 1)
-    _count("--width", width, 160, 8192)
-    _count("--height", height, 120, 8192)
-    worn = _head(head, units, up, front)
+    checked_count("--guides", guides, 1, 1_000_000)
+    checked_count("--seed", seed, 0, 2**31 - 1)
+    checked_count("--width", width, 160, 8192)
+    checked_count("--height", height, 120, 8192)
+    worn = load_head(head, units, up, front)
     _view(style, worn, backend=backend, guides=guides, seed=seed, width=width, height=height)
 
 
@@ -362,21 +318,9 @@ def _groom(
     if style.lower().endswith(".npz"):
         from hairkit.io.strands import load_strands
 
-        chosen = None if head is None else _head(head, units, up, front)
+        chosen = None if head is None else load_head(head, units, up, front)
         return load_strands(style).regrow(head=chosen, source=style)
-    return grow(load_style(style), _head(head, units, up, front), guides=guides, seed=seed)
-
-
-def _head(head: str | None, units: str, up: str, front: str | None) -> Any:
-    """Load the head that was asked for."""
-    from hairkit.head import Head
-    from hairkit.paths import assets_dir
-
-    if head is None:
-        return Head.load(assets_dir() / "head.glb")
-    if head == "sphere":
-        return Head.sphere()
-    return Head.load(head, units=units, up=up, front=front)
+    return grow(load_style(style), load_head(head, units, up, front), guides=guides, seed=seed)
 
 
 @app.command()
@@ -409,16 +353,16 @@ def catalog(
 
     check_output(out, (".png",))
     _number("--seconds", seconds, 0.0, 60.0, "s")
-    _count("--guides", guides, 1, 1_000_000)
-    _count("--seed", seed, 0, 2**31 - 1)
-    _count("--size", size, 16, 1024)
-    _count("--columns", columns, 1, 100)
+    checked_count("--guides", guides, 1, 1_000_000)
+    checked_count("--seed", seed, 0, 2**31 - 1)
+    checked_count("--size", size, 16, 1024)
+    checked_count("--columns", columns, 1, 100)
     chosen = [load_style(name) for name in style or []]
-    worn = _head(head, units, up, front)
+    worn = load_head(head, units, up, front)
 
     from hairkit.catalog import catalog_order, make_catalog
 
-    with _progress() as progress:
+    with progress_bar() as progress:
         make_catalog(
             chosen or [load_style(name) for name in catalog_order(style_names())],
             worn,
@@ -498,13 +442,13 @@ def bench(
         from hairkit.io.files import check_output
 
         check_output(json, (".json",))
-    _count("--repeats", repeats, 5, 1000)
+    checked_count("--repeats", repeats, 5, 1000)
     if draw:
         if case:
             raise HairkitError("--case: expected steps to be timed, not --draw")
         from hairkit.bench_draw import as_rows, print_pictures, time_pictures
 
-        with _progress() as progress:
+        with progress_bar() as progress:
             pictures = time_pictures(backend, repeats=repeats, progress=progress)
         print_pictures(OUT, pictures)
         if json is not None:
@@ -528,7 +472,7 @@ def bench(
         cases = [benchmarks.case_named(name) for name in case]
     else:
         cases = [known for known in benchmarks.CASES if not known.asked]
-    with _progress() as progress:
+    with progress_bar() as progress:
         results = run_and_print(OUT, cases, backend, repeats=repeats, progress=progress)
     if json is not None:
         benchmarks.save_results(results, json)

@@ -1,0 +1,88 @@
+"""Options that several commands share, and what they stand for."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
+
+from hairkit.errors import HairkitError
+
+ERR = Console(stderr=True, highlight=False)
+
+# Taichi's compiler may swallow the exception that a signal raised in the middle of it.
+STOPPED = threading.Event()
+
+BackendOption = Annotated[
+    str | None,
+    typer.Option(
+        help="cpu, cuda, vulkan or auto; by default the environment's HAIRKIT_BACKEND, else auto."
+    ),
+]
+HeadOption = Annotated[
+    str | None,
+    typer.Option(help="A head mesh, or 'sphere'; by default the head that comes with hairkit."),
+]
+UnitsOption = Annotated[str, typer.Option(help="Of the head mesh: m, dm, cm, mm or in.")]
+UpOption = Annotated[str, typer.Option(help="The head mesh's upward axis: y, z, -x ...")]
+FrontOption = Annotated[
+    str | None, typer.Option(help="The axis its face looks along; by default z, or -y.")
+]
+
+
+def checked_count(option: str, value: int, low: int, high: int) -> int:
+    """Return an option's whole number, or say what it may be."""
+    if not low <= value <= high:
+        raise HairkitError(f"{option}: {value}, expected a whole number from {low} to {high}")
+    return value
+
+
+def load_head(head: str | None, units: str, up: str, front: str | None) -> Any:
+    """Load the head that was asked for."""
+    from hairkit.head import Head
+    from hairkit.paths import assets_dir
+
+    if head is None:
+        return Head.load(assets_dir() / "head.glb")
+    if head == "sphere":
+        return Head.sphere()
+    return Head.load(head, units=units, up=up, front=front)
+
+
+@contextmanager
+def progress_bar() -> Iterator[Callable[[str, int, int], None]]:
+    """Show progress bars on stderr; gives what to call with a label, steps done, steps in all."""
+    bars = Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.completed:.0f}/{task.total:.0f}"),
+        TimeRemainingColumn(),
+        console=ERR,
+        transient=True,
+        # Into a file or a pipe a bar is only noise.
+        disable=not ERR.is_terminal,
+    )
+    tasks: dict[str, Any] = {}
+
+    def show(label: str, done: int, total: int) -> None:
+        if STOPPED.is_set():
+            raise KeyboardInterrupt
+        for other, task in tasks.items():
+            if other != label and bars.tasks[task].total is None:
+                bars.update(task, total=1, completed=1)
+        if label not in tasks:
+            tasks[label] = bars.add_task(label, total=total or None)
+        bars.update(tasks[label], completed=done)
+
+    with bars:
+        yield show
