@@ -12,7 +12,7 @@ from scipy.optimize import least_squares
 from hairkit.errors import FitError
 from hairkit.fitting.scene import Scene, drape
 from hairkit.fitting.strand_model import PARAMETERS, StrandModel, parameter_range
-from hairkit.fitting.target import CloudTarget, PointTarget, StrandTarget, Target, unit_hint
+from hairkit.fitting.target import CloudTarget, Pairs, PointTarget, StrandTarget, Target, unit_hint
 from hairkit.groom import Groom
 from hairkit.style import Style
 
@@ -223,8 +223,7 @@ class _Search:
         self.first_points = np.zeros((0, 0, 3))
         self.history: list[float] = []
         self.before = model.runs
-        self._at: NDArray[np.float64] | None = None
-        self._seen: tuple[NDArray[np.float64], Any] | None = None
+        self._seen: tuple[NDArray[np.float64], Pairs] | None = None
 
     def values(self, x: NDArray[np.float64]) -> dict[str, float]:
         """Return parameters by name."""
@@ -234,7 +233,7 @@ class _Search:
         """Return what is left between points and their goals [m], flat."""
         points = self.model.points(self.values(x))
         pairs = self.aim.pairs(points)
-        self._at, self._seen = x.copy(), (points, pairs)
+        self._seen = x.copy(), pairs
         off = (points.reshape(-1, 3)[pairs.rows] - pairs.goals) * pairs.weights[:, None]
         distance = float(np.sqrt((off**2).sum() / (pairs.weights**2).sum()))
         if not self.history:
@@ -250,8 +249,10 @@ class _Search:
     def jacobian(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the residual's derivatives."""
         points, slopes = self.model.derivatives(self.values(x), self.names)
-        same = self._at is not None and np.array_equal(x, self._at) and self._seen is not None
-        pairs = self._seen[1] if same and self._seen is not None else self.aim.pairs(points)
+        if self._seen is not None and np.array_equal(x, self._seen[0]):
+            pairs = self._seen[1]
+        else:
+            pairs = self.aim.pairs(points)
         flat = slopes.reshape(-1, 3, len(self.names))[pairs.rows] * pairs.weights[:, None, None]
         return flat.reshape(-1, len(self.names))
 
@@ -286,9 +287,8 @@ class _Search:
         )
         information = (jac * self.span).T @ (jac * self.span) / error**2
         values, vectors = np.linalg.eigh(information)
-        variance = (vectors**2) @ (1.0 / np.maximum(values, 1e-12))
-        spread = np.sqrt(variance)
-        covariance = vectors @ np.diag(1.0 / np.maximum(values, 1e-12)) @ vectors.T
+        covariance = (vectors / np.maximum(values, 1e-12)) @ vectors.T
+        spread = np.sqrt(np.diag(covariance))
         unknown = tuple(
             name for name, share in zip(self.names, spread, strict=True) if share > UNKNOWN
         )

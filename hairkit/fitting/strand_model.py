@@ -13,6 +13,7 @@ from hairkit.fitting.tangent_fields import TangentFields
 from hairkit.groom import Groom, grow
 from hairkit.shapes import DistanceGrid
 from hairkit.sim import columns as col
+from hairkit.sim.arena import row_stride
 from hairkit.sim.colliders import shape_row
 from hairkit.sim.grids import grid_cells
 from hairkit.sim.hair import ROUNDS, STIFF_BENDING, hold_spring, style_numbers
@@ -29,7 +30,7 @@ MOST_HOLD = 0.98
 PARAMETERS = {
     key.name: (float(key.low), float(key.high))
     for key in style_keys()
-    if key.section in ("shape", "motion") or key.name in ("shrinkage",)
+    if key.section in ("shape", "motion") or key.name == "shrinkage"
     if isinstance(key.low, float)
 } | {"hold": (0.0, MOST_HOLD)}
 """Keys of a style that a shape can tell, and the range of each."""
@@ -114,6 +115,7 @@ class StrandModel:
                 grids.append(grid_cells(shape))
                 first += len(grids[-1])
         self._each = 1 + len(self._shapes)
+        self._tables = [self._table(scene) for scene in self.scenes]
         self._fields = TangentFields(
             self._session,
             layout,
@@ -151,7 +153,7 @@ class StrandModel:
             StyleError: A value is out of range.
             FitError: The style has another number of points, or hair went bad.
         """
-        return self._run(self._inputs(values))
+        return self._run(self._inputs(values))[0]
 
     def derivatives(
         self, values: Mapping[str, float], names: Sequence[str]
@@ -182,15 +184,14 @@ class StrandModel:
             more = self._inputs({**values, name: above})
             less = self._inputs({**values, name: below})
             slope = [(a - b) / (above - below) for a, b in zip(more, less, strict=True)]
-            points, column = self._run_tangent(inputs, slope)
+            points, column = self._run(inputs, slope)
             columns.append(column)
         if points is None:
             raise FitError("names: expected at least one key to differentiate by")
         return points, np.stack(columns, axis=-1)
 
     def _layout(self, groom: Groom) -> Any:
-        gpu = self._session.gpu
-        return pack(groom, lanes=1, stride=32 if gpu else 1, dtype=np.float64)
+        return pack(groom, lanes=1, stride=row_stride(self._session), dtype=np.float64)
 
     def _inputs(self, values: Mapping[str, float]) -> list[NDArray[np.float64]]:
         """Return rows, frames and style numbers that a style means, all f64."""
@@ -243,38 +244,39 @@ class StrandModel:
                 contact[col.COLLIDER_NOW :][:7] = rows[frame + 1] if follows else still
         return table
 
-    def _fill(self, scene: Scene, style: NDArray[np.float64], *, dual: bool) -> NDArray[np.float64]:
-        table = (
-            np.zeros((scene.frames, self._each, col.HAIR_COLUMNS)) if dual else self._table(scene)
-        )
-        table[:, 0] += style
+    def _fill(self, table: NDArray[np.float64], style: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return all rows of numbers for a scene's table, what the style says added."""
         rows = np.zeros((self._fields.numbers.shape[0], col.HAIR_COLUMNS))
-        rows[: scene.frames * self._each] = table.reshape(-1, col.HAIR_COLUMNS)
+        rows[: table.shape[0] * self._each] = table.reshape(-1, col.HAIR_COLUMNS)
+        rows[: table.shape[0] * self._each : self._each] += style
         return rows
 
-    def _run(self, inputs: list[NDArray[np.float64]]) -> NDArray[np.float64]:
-        self.runs += 1
-        return np.concatenate([self._play(scene, inputs, None)[0] for scene in self.scenes])
-
-    def _run_tangent(
-        self, inputs: list[NDArray[np.float64]], slope: list[NDArray[np.float64]]
+    def _run(
+        self, inputs: list[NDArray[np.float64]], slope: list[NDArray[np.float64]] | None = None
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return points after all scenes, and their derivatives along a slope of the inputs."""
         self.runs += 1
-        played = [self._play(scene, inputs, slope) for scene in self.scenes]
-        return np.concatenate([p for p, _ in played]), np.concatenate([d for _, d in played])
+        played = [
+            self._play(scene, table, inputs, slope)
+            for scene, table in zip(self.scenes, self._tables, strict=True)
+        ]
+        points, derivatives = zip(*played, strict=True)
+        return np.concatenate(points), np.concatenate(derivatives)
 
     def _play(
         self,
         scene: Scene,
+        table: NDArray[np.float64],
         inputs: list[NDArray[np.float64]],
         slope: list[NDArray[np.float64]] | None,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         self._session.check()
         fields = self._fields
         rows, frames, style = inputs
-        fields.load(rows, frames, self._fill(scene, style, dual=False))
+        fields.load(rows, frames, self._fill(table, style))
         if slope is not None:
-            fields.load(slope[0], slope[1], self._fill(scene, slope[2], dual=True), dual=True)
+            still = np.zeros_like(table)
+            fields.load(slope[0], slope[1], self._fill(still, slope[2]), dual=True)
         shown = np.full(scene.frames, -1, np.int32)
         shown[scene.rows] = np.arange(len(scene.rows))
         fields.run(scene.frames, self._each, shown, tangent=slope is not None)
@@ -283,5 +285,5 @@ class StrandModel:
         if not np.isfinite(points).all():
             raise FitError("hair went bad: its points are not finite; expected a calmer scene")
         if slope is None:
-            return points, points
+            return points, np.zeros_like(points)
         return points, fields.out.dual.to_numpy()[:count, self._at].astype(np.float64)

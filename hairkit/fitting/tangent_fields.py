@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from hairkit.backend import Session, ti
 from hairkit.sim import columns as col
-from hairkit.sim.arena import SCRATCH, WARP
+from hairkit.sim.arena import SCRATCH, row_stride
 from hairkit.sim.ends import to_rest
 from hairkit.sim.kernels import THREAD_TURNS, move
 from hairkit.sim.layout import Layout
@@ -46,7 +46,7 @@ class TangentFields:
         """
         real = session.real
         self.session = session
-        self.stride = WARP if session.gpu else 1
+        self.stride = row_stride(session)
         rows, blocks = layout.row_count, len(layout.blocks)
 
         def field(shape: int | tuple[int, ...]) -> Any:

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial import KDTree
 
 from hairkit.errors import FitError
+from hairkit.groom.lines import line_length, walk
 
 Points = NDArray[np.float64]
 
@@ -194,9 +195,7 @@ def _check_finite(points: Points) -> None:
 
 def _along(line: Points, count: int, strand: int) -> Points:
     """Return points at even steps along a line's arc, its ends kept."""
-    step = np.linalg.norm(np.diff(line, axis=0), axis=1)
-    arc = np.concatenate([[0.0], np.cumsum(step)])
-    if arc[-1] <= 1e-9:
+    length = line_length(line)
+    if length <= 1e-9:
         raise FitError(f"target: strand {strand} has no length")
-    wanted = np.linspace(0.0, arc[-1], count)
-    return np.stack([np.interp(wanted, arc, line[:, c]) for c in range(3)], axis=1)
+    return walk(line, np.linspace(0.0, length, count))

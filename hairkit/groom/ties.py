@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hairkit.errors import GroomError
+from hairkit.groom.lines import line_length, walk
 from hairkit.groom.rest import (
     Flow,
     Points,
@@ -223,20 +224,6 @@ def _pull(style: Style) -> float:
     return 1.0 + GATHER_PULL * style.shrinkage / (1.0 - style.shrinkage)
 
 
-def _walk(line: Points, arcs: Points) -> Points:
-    """Return the places at distances along a line [m], the last stretch going straight on."""
-    step = np.linalg.norm(np.diff(line, axis=0), axis=1)
-    along = np.concatenate([[0.0], np.cumsum(step)])
-    points = np.stack([np.interp(arcs, along, line[:, axis]) for axis in range(3)], axis=1)
-    beyond = np.maximum(arcs - along[-1], 0.0)
-    ahead = (line[-1] - line[-2]) / max(float(step[-1]), 1e-9)
-    return points + beyond[:, None] * ahead
-
-
-def _length(line: Points) -> float:
-    return float(np.linalg.norm(np.diff(line, axis=0), axis=1).sum())
-
-
 def _rigid(count: int, last: float) -> int:
     """Return how many points follow the head: up to a certain one, but not the strand's last."""
     return max(2, min(int(last) + 1, count - 1))
@@ -283,13 +270,13 @@ def _puff(
             + away * (t**3 - t**2)
         )
         burst = _lifted(head, burst, style.contact_radius() + 2e-4)
-        way = _length(ways[row])
-        free = _length(burst)
+        way = line_length(ways[row])
+        free = line_length(burst)
         cut = shares[row] if given else min((way / pull + free) / style.length, shares[row])
         points = int(point_counts(style, np.array([cut]))[0])
         segment = cut * style.length / (points - 1)
         arcs = _pulled_arcs(points, segment, way, pull)
-        lines.append(_walk(np.concatenate([ways[row], burst[1:]]), arcs))
+        lines.append(walk(np.concatenate([ways[row], burst[1:]]), arcs))
         laid[row] = _rigid(points, math.ceil(way / (pull * segment)))
         lengths[row] = cut
     return lines, laid, lengths
@@ -325,7 +312,7 @@ def _knot(
     narrow = 0.6 * wide
     lengths = pull * style.length * shares
     arrive = np.mod(place.azimuth(ways[:, -1] - place.middle), 2.0 * math.pi)
-    left = np.maximum(lengths - [_length(way) for way in ways], 0.2 * lengths)
+    left = np.maximum(lengths - [line_length(way) for way in ways], 0.2 * lengths)
     # As many turns as the hair is long: the rope is used up where the cone ends.
     turns = max(float(np.mean(left)) / (math.pi * (wide + narrow)), 1.0)
     pitch = min(1.35 * rope, 0.75 * place.tie.size / turns)
@@ -351,8 +338,8 @@ def _knot(
         wound = _lifted(head, wound, style.contact_radius() + 2e-4)
         points = int(point_counts(style, shares[row : row + 1])[0])
         segment = lengths[row] / (points - 1)
-        lines.append(_walk(np.concatenate([ways[row], wound]), segment * np.arange(points)))
-        laid[row] = _rigid(points, math.ceil(_length(ways[row]) / segment))
+        lines.append(walk(np.concatenate([ways[row], wound]), segment * np.arange(points)))
+        laid[row] = _rigid(points, math.ceil(line_length(ways[row]) / segment))
     return lines, laid, shares
 
 
@@ -373,10 +360,10 @@ def _hang(
     lines: list[Points] = []
     laid = np.zeros(count, np.int32)
     for row in range(count):
-        reached = _length(ways[row]) / (pull * segment[row])
+        reached = line_length(ways[row]) / (pull * segment[row])
         rigid = _rigid(int(points[row]), reached)
         arcs = pull * segment[row] * np.arange(rigid)
-        lines.append(_walk(ways[row], arcs))
+        lines.append(walk(ways[row], arcs))
         laid[row] = rigid
     # From the last two laid points on, as any free hair hangs.
     base = np.array([line[-2] for line in lines])

@@ -27,6 +27,11 @@ _LONGEST = 1024
 """Most points of one strand; scratch rows of a CPU chunk."""
 
 
+def row_stride(session: Session) -> int:
+    """Return how many rows one point of a strand is after the one before."""
+    return WARP if session.gpu else 1
+
+
 class Intervals:
     """Free rows of a table, handed out and taken back as whole intervals, first fit."""
 
@@ -88,7 +93,7 @@ class Arena:
         self.session = session
         self.lanes = session.lanes
         self.differentiable = False
-        self.stride = WARP if session.gpu else 1
+        self.stride = row_stride(session)
         self.max_points = max_points
         self.max_cells = max_cells
         rows = max_points // self.lanes
