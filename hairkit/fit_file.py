@@ -11,7 +11,9 @@ from hairkit.errors import FitError
 from hairkit.fitting import FitResult, Scene, drape, fit
 from hairkit.fitting.picture import save_comparison
 from hairkit.groom import Groom, grow
+from hairkit.groom.lines import line_length
 from hairkit.head import Head
+from hairkit.io.files import written_beside
 from hairkit.io.strand_set import StrandSet
 from hairkit.io.strands import load_strands
 from hairkit.style import Style
@@ -81,12 +83,13 @@ def fit_file(
         )
     if picture is not None:
         sizes = groom.counts if counts is None else counts
-        save_comparison(
-            picture,
-            (goal[-1], sizes),
-            (result.start_points[-1], groom.counts),
-            (result.points[-1], groom.counts),
-        )
+        with written_beside(picture) as beside:
+            save_comparison(
+                beside,
+                (goal[-1], sizes),
+                (result.start_points[-1], groom.counts),
+                (result.points[-1], groom.counts),
+            )
     return result
 
 
@@ -124,7 +127,7 @@ def _other(
     points = np.split(strands.points[-1].astype(np.float64), strands.starts[1:])
     chosen = np.unique(np.linspace(0, len(points) - 1, min(MOST_STRANDS, len(points))).astype(int))
     kept = [points[i] for i in chosen]
-    lengths = np.array([np.linalg.norm(np.diff(line, axis=0), axis=1).sum() for line in kept])
+    lengths = np.array([line_length(line) for line in kept])
     roots = np.array([line[0] for line in kept])
     distance, _ = head.signed_distance(roots, body=False)
     far = float(np.median(np.abs(distance)))
@@ -135,6 +138,8 @@ def _other(
         )
     near = np.abs(distance) < head.radius
     usable = near & (lengths > 1e-3)
+    if not usable.any():
+        raise FitError(f"{source}: no strand at the head is longer than 1 mm, expected some")
     kept = [line for line, use in zip(kept, usable, strict=True) if use]
     roots, lengths = roots[usable], lengths[usable]
     longest = float(lengths.max())

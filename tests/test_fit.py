@@ -172,3 +172,32 @@ def test_the_command_fits_what_simulate_wrote(
     assert cli.run(["fit", "a.npz", "--params", "drop", "-o", "d.toml"]) == 2
     assert "did you mean 'droop'" in capsys.readouterr().err
     assert not Path("d.toml").exists()
+
+
+@pytest.mark.parametrize(
+    ("scale", "moved", "message"),
+    [
+        (1e-4, 0.0, "no strand at the head is longer than 1 mm"),
+        (1.0, 5.0, "half of its roots are"),
+    ],
+)
+def test_strands_that_no_head_wears_are_one_line(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    scale: float,
+    moved: float,
+    message: str,
+):
+    """Give a file of stubble, and one of hair far from the head; nothing is written."""
+    monkeypatch.chdir(tmp_path)
+    root = np.array([0.0, hk.Head.sphere().radius + moved, 0.0])
+    line = root + scale * np.array([[0.0, 0.0, 0.0], [0.0, 0.1, 0.0], [0.0, 0.2, 0.0]])
+    points = np.concatenate([line, line])[None].astype(np.float32)
+    np.savez("a.npz", points=points, counts=np.array([3, 3], np.int32), times=np.zeros(1))
+    assert cli.run("fit a.npz --head sphere -o b.toml --picture c.png".split()) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert "Traceback" not in error
+    assert not Path("b.toml").exists()
+    assert not Path("c.png").exists()
