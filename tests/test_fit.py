@@ -201,3 +201,24 @@ def test_strands_that_no_head_wears_are_one_line(
     assert "Traceback" not in error
     assert not Path("b.toml").exists()
     assert not Path("c.png").exists()
+
+
+def test_a_fit_leaves_worlds_open():
+    """Take derivatives between two steps of a world."""
+    groom = hk.grow(hk.load_style("wavy").replace(segments=6), hk.Head.sphere(), guides=3, seed=1)
+    world = hk.World("cpu")
+    try:
+        hair = world.add_hair(groom)
+        world.step(1.0 / 60.0)
+        slopes = StrandModel(groom, [hk.drape(seconds=0.1)], backend="cpu").derivatives({}, ("hold",))
+        assert np.isfinite(slopes[1]).all()
+        world.step(1.0 / 60.0)
+        assert np.isfinite(hair.points()).all()
+    finally:
+        world.close()
+
+
+def test_other_precisions_are_one_line(groom: hk.Groom):
+    """Ask for half precision."""
+    with pytest.raises(FitError, match="precision 'f16': expected f64 or f32"):
+        StrandModel(groom, SCENES, backend="cpu", precision="f16")

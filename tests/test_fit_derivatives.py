@@ -1,12 +1,9 @@
 """Derivatives through hair's dynamics: equal to central differences, and of the lane solver."""
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 
 import hairkit as hk
-from hairkit.backend import open_session
 from hairkit.fitting import Scene, StrandModel, drape
 from hairkit.fitting.strand_model import parameter_range
 
@@ -25,13 +22,6 @@ NAMES = (
     "density",
     "stiff_root",
 )
-
-
-@pytest.fixture(scope="module", autouse=True)
-def after() -> Iterator[None]:
-    """Leave the session as other tests want it."""
-    yield
-    open_session("cpu")
 
 
 def turning(frames: int) -> Scene:
@@ -90,9 +80,7 @@ def differences(
 )
 def test_derivatives_equal_central_differences(points: int, frames: int, contact: bool):
     """Compare every parameter's derivatives in f64 where differences of two steps agree."""
-    model = StrandModel(
-        make(points - 2, contact=contact), [turning(frames)], backend="cpu", precision="f64"
-    )
+    model = StrandModel(make(points - 2, contact=contact), [turning(frames)], backend="cpu")
     assert model.counts[0] == points
     start = model.groom.style.model_dump()
     _, slopes = model.derivatives({}, NAMES)
@@ -156,7 +144,7 @@ def test_a_real_head_is_differentiated_too():
 
     head = hk.Head.load(assets_dir() / "head.glb")
     groom = hk.grow(hk.load_style("wavy").replace(hold=0.4, segments=8), head, guides=6, seed=1)
-    model = StrandModel(groom, [drape(0.3, seconds=0.3)], backend="cpu", precision="f64")
+    model = StrandModel(groom, [drape(0.3, seconds=0.3)], backend="cpu")
     _, slopes = model.derivatives({}, ("hold", "length"))
     for column, name in enumerate(("hold", "length")):
         value = float(groom.style.model_dump()[name])

@@ -42,19 +42,11 @@ class Session:
     lanes: int
     """Strands in one vector: 8 on the CPU, 1 on a GPU, where threads are the lanes."""
 
-    precision: str = "f32"
-    """Of numbers without a type in kernels: ``f32``, or ``f64`` to check derivatives."""
-
     owner: int = field(default_factory=threading.get_ident)
     """The thread that may use it."""
 
     shared: dict[str, Any] = field(default_factory=dict)
     """What lives as long as the runtime and is made once, such as the arena of fields."""
-
-    @property
-    def real(self) -> Any:
-        """Taichi's type of such numbers."""
-        return {"f32": taichi.f32, "f64": taichi.f64}[self.precision]
 
     @property
     def gpu(self) -> bool:
@@ -89,11 +81,7 @@ def current_session() -> Session | None:
 
 
 def open_session(
-    backend: str | None = None,
-    *,
-    threads: int | None = None,
-    debug: bool | None = None,
-    precision: str = "f32",
+    backend: str | None = None, *, threads: int | None = None, debug: bool | None = None
 ) -> Session:
     """Open Taichi's runtime, or return the one that is open if it is the one asked for.
 
@@ -102,7 +90,6 @@ def open_session(
             ``HAIRKIT_BACKEND``, else ``auto``.
         threads: CPU threads for parallel loops; by default all cores.
         debug: Check indices inside kernels; by default whether ``HAIRKIT_DEBUG`` is set.
-        precision: ``f32``, or ``f64`` where derivatives are checked; worlds need f32.
 
     Raises:
         BackendError: The backend is unknown, or does not work here; never a silent fall-back.
@@ -116,11 +103,7 @@ def open_session(
     wanted_threads = threads if threads is not None else (os.cpu_count() or 1)
     wanted_debug = bool(os.environ.get("HAIRKIT_DEBUG")) if debug is None else debug
     if _current is not None:
-        same = (
-            _current.name == name
-            and _current.debug == wanted_debug
-            and _current.precision == precision
-        )
+        same = _current.name == name and _current.debug == wanted_debug
         if same and (_current.gpu or threads is None or _current.threads == wanted_threads):
             _current.check()
             return _current
@@ -137,7 +120,7 @@ def open_session(
         ti.init(
             arch={"cpu": ti.cpu, "cuda": ti.cuda, "vulkan": ti.vulkan}[name],
             enable_fallback=False,
-            default_fp={"f32": ti.f32, "f64": ti.f64}[precision],
+            default_fp=ti.f32,
             default_ip=ti.i32,
             # On the CPU it would let sums be regrouped lane by lane, and LLVM would no longer find
             # the lanes side by side (a fifth slower); it also saves no fused operation worth that.
@@ -157,6 +140,5 @@ def open_session(
         debug=wanted_debug,
         generation=_opened,
         lanes=1 if name != "cpu" else CPU_LANES,
-        precision=precision,
     )
     return _current

@@ -109,7 +109,7 @@ def fit(
     stop: Callable[[], bool] = lambda: False,
     progress: Progress = lambda *_: None,
     backend: str | None = None,
-    precision: str = "f32",
+    precision: str = "f64",
     model: StrandModel | None = None,
 ) -> FitResult:
     """Find the style whose hair takes a given shape once it has moved.
@@ -136,7 +136,7 @@ def fit(
         stop: Asked after each evaluation; where it says so the best so far is returned.
         progress: Told how far it is.
         backend: As `World`'s.
-        precision: ``f32`` or ``f64``.
+        precision: As `StrandModel`'s.
         model: A model of the same groom and scenes to use again.
 
     Raises:

@@ -33,18 +33,28 @@ class TangentFields:
     lanes = 1
 
     def __init__(
-        self, session: Session, layout: Layout, numbers: int, shown: int, cells: NDArray[Any]
+        self,
+        session: Session,
+        layout: Layout,
+        numbers: int,
+        shown: int,
+        cells: NDArray[Any],
+        precision: str = "f64",
     ) -> None:
         """Allocate the fields; compiles nothing yet.
 
         Args:
-            session: The runtime that owns the fields; its precision is theirs.
+            session: The runtime that owns the fields.
             layout: Where the strands lie.
             numbers: Rows of the table of numbers.
             shown: Frames that are looked at.
             cells: Distance grids' values and directions, shape (cells, 4).
+            precision: Of all fields, ``f64`` or ``f32``. What a kernel works out from them is of
+                the same, whatever the session's default is.
         """
-        real = session.real
+        real = {"f32": ti.f32, "f64": ti.f64}[precision]
+        self.dtype = {"f32": np.float32, "f64": np.float64}[precision]
+        """The values' type in NumPy."""
         self.session = session
         self.stride = row_stride(session)
         rows, blocks = layout.row_count, len(layout.blocks)
@@ -70,11 +80,6 @@ class TangentFields:
         # Forward mode asks for a result and a parameter; ours are the fields themselves.
         self._result = ti.field(real, shape=(), needs_dual=True)
         self._parameter = ti.field(real, shape=(1,), needs_dual=True)
-
-    @property
-    def dtype(self) -> type:
-        """The values' type in NumPy."""
-        return np.float64 if self.session.precision == "f64" else np.float32
 
     def load(
         self, rows: NDArray[Any], frames: NDArray[Any], numbers: NDArray[Any], *, dual: bool = False
