@@ -104,6 +104,7 @@ def _same(
         ),
         grown.head,
         roots=grown.roots,
+        normals=grown.normals,
         directions=grown.directions,
         lengths=grown.lengths,
         seed=grown.seed,

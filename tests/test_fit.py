@@ -210,7 +210,9 @@ def test_a_fit_leaves_worlds_open():
     try:
         hair = world.add_hair(groom)
         world.step(1.0 / 60.0)
-        slopes = StrandModel(groom, [hk.drape(seconds=0.1)], backend="cpu").derivatives({}, ("hold",))
+        slopes = StrandModel(groom, [hk.drape(seconds=0.1)], backend="cpu").derivatives(
+            {}, ("hold",)
+        )
         assert np.isfinite(slopes[1]).all()
         world.step(1.0 / 60.0)
         assert np.isfinite(hair.points()).all()

@@ -364,3 +364,16 @@ def test_wrong_arguments_are_refused(ball, word, arguments):
     with pytest.raises(GroomError, match=word) as caught:
         grow(load_style("straight"), ball, **arguments)
     assert "expected" in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_own_normals_are_checked_and_kept():
+    """Give normals of another length, without roots, and one without length."""
+    head = Head.sphere()
+    roots = np.array([[0.0, head.radius, 0.0], [0.0, 0.0, head.radius]])
+    leaning = np.array([[0.0, 2.0, 0.5], [0.0, 0.5, 2.0]])
+    groom = grow(load_style("wavy"), head, roots=roots, normals=leaning)
+    np.testing.assert_allclose(groom.normals, leaning / np.linalg.norm(leaning[0]), atol=1e-12)
+    with pytest.raises(GroomError, match="normals: row 1 has no length"):
+        grow(load_style("wavy"), head, roots=roots, normals=leaning * [[1.0], [0.0]])
+    with pytest.raises(GroomError, match="normals: expected them with roots"):
+        grow(load_style("wavy"), head, normals=leaning)

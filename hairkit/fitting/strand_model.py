@@ -90,7 +90,12 @@ class StrandModel:
         self.clock = clock
         # What the caller gave, and not the style, stays as it is.
         own = grow(
-            groom.style, groom.head, roots=groom.roots, seed=groom.seed, tied_to=groom.tied_to
+            groom.style,
+            groom.head,
+            roots=groom.roots,
+            normals=groom.normals,
+            seed=groom.seed,
+            tied_to=groom.tied_to,
         )
         same = np.allclose(own.directions, groom.directions, atol=1e-9)
         self._directions = None if same else groom.directions
@@ -208,6 +213,7 @@ class StrandModel:
             style,
             groom.head,
             roots=groom.roots,
+            normals=groom.normals,
             directions=self._directions,
             lengths=self._lengths,
             seed=groom.seed,

@@ -30,6 +30,7 @@ def grow(
     guides: int = 160,
     seed: int = 0,
     roots: ArrayLike | None = None,
+    normals: ArrayLike | None = None,
     directions: ArrayLike | None = None,
     lengths: ArrayLike | None = None,
     ties: Iterable[Tie] | None = None,
@@ -46,6 +47,9 @@ def grow(
             ``row_guides`` makes one row, which is one guide, for so many of them.
         seed: Chooses another even spread of roots, and where each curl begins, at least 0.
         roots: Own roots in the head's frame [m], shape (s, 3).
+        normals: Out of the scalp at own roots, any length, shape (s, 3); by default out of its
+            nearest place, which on a crease or an edge may be another face than a root was chosen
+            on.
         directions: Own directions in which guides leave the scalp, any length, shape (s, 3). One
             that points into the head is lifted just out of it. A guide that goes to a tie leaves
             towards it.
@@ -63,6 +67,8 @@ def grow(
     if ties is not None:
         style = style.replace(ties=as_ties(ties))
     if roots is None:
+        if normals is not None:
+            raise GroomError("normals: expected them with roots, got no roots")
         guides = _whole("guides", guides, 1, MAX_GUIDES)
         if style.row_guides > 0 and not style.ties:
             root, normal, rows = rows_on(style, head, guides)
@@ -72,7 +78,8 @@ def grow(
             root, normal = choose_roots(head, guides, seed, style.area)
     else:
         root = _rows("roots", roots, None)
-        away, normal = head.signed_distance(root, body=False)
+        away, nearest = head.signed_distance(root, body=False)
+        normal = nearest if normals is None else _unit("normals", normals, len(root))
         far = np.flatnonzero(np.abs(away) > head.radius)
         if len(far):
             raise GroomError(
@@ -178,14 +185,19 @@ def _rows(name: str, values: ArrayLike, count: int | None) -> NDArray[np.float64
     return rows
 
 
-def _directions(values: ArrayLike, normal: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return own directions as unit vectors that point out of the scalp."""
-    rows = _rows("directions", values, len(normal))
+def _unit(name: str, values: ArrayLike, count: int) -> NDArray[np.float64]:
+    """Return own vectors at unit length, shape (count, 3)."""
+    rows = _rows(name, values, count)
     length = np.linalg.norm(rows, axis=1, keepdims=True)
     bad = np.flatnonzero(length[:, 0] < 1e-12)
     if len(bad):
-        raise GroomError(f"directions: row {bad[0]} has no length; expected a direction")
-    rows = rows / length
+        raise GroomError(f"{name}: row {bad[0]} has no length; expected a direction")
+    return rows / length
+
+
+def _directions(values: ArrayLike, normal: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return own directions as unit vectors that point out of the scalp."""
+    rows = _unit("directions", values, len(normal))
     out = np.sum(rows * normal, axis=1, keepdims=True)
     rows = rows + normal * np.maximum(STEEPEST_INWARD - out, 0.0)
     length = np.linalg.norm(rows, axis=1, keepdims=True)

@@ -197,6 +197,7 @@ class StrandSet:
             guides=len(record.roots),
             seed=record.seed,
             roots=record.roots,
+            normals=record.normals if head is None else None,
             directions=record.directions,
             lengths=record.lengths,
             tied_to=record.tied_to,
