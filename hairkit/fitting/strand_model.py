@@ -74,8 +74,8 @@ class StrandModel:
             groom: Its roots, head, seed and number of points stay; its style is where it starts.
             scenes: What happens to it, each from the rest pose.
             backend: As `World`'s.
-            precision: ``f64``; or ``f32``, in which derivatives lose all figures, without a word,
-                where hair meets what is stiff: points are right to 1e-5 m, derivatives may not be.
+            precision: ``f64``; or ``f32``, in which derivatives agree with ``f64`` to 1e-2, but for
+                single strands that touch something from another side.
             clock: Time between two ticks [s].
 
         Raises:

@@ -54,18 +54,28 @@ def spring(ex, ey, ez, rest, stiffness):
 
 @ti.func
 def inverse_symmetric(xx, xy, xz, yy, yz, zz):
-    """Invert a symmetric 3 x 3 matrix given and returned as (xx, xy, xz, yy, yz, zz)."""
-    c0 = yy * zz - yz * yz
-    c1 = xz * yz - xy * zz
-    c2 = xy * yz - xz * yy
-    d = 1.0 / (xx * c0 + xy * c1 + xz * c2)
+    """Invert a symmetric positive definite 3 x 3 matrix, as (xx, xy, xz, yy, yz, zz).
+
+    By its factors L D L^T: stiff along one direction and soft across it, as segments are, the
+    determinant's products cancel, and its square in the derivative leaves single precision.
+    """
+    a = 1.0 / xx
+    l = xy * a
+    m = xz * a
+    e = yz - l * xz
+    b = 1.0 / (yy - l * xy)
+    n = e * b
+    p = l * n - m
+    izz = 1.0 / (zz - m * xz - n * e)
+    ixz = p * izz
+    iyz = -n * izz
     return (
-        c0 * d,
-        c1 * d,
-        c2 * d,
-        (xx * zz - xz * xz) * d,
-        (xy * xz - xx * yz) * d,
-        (xx * yy - xy * xy) * d,
+        a + l * l * b + p * ixz,
+        -l * b - n * ixz,
+        ixz,
+        b - n * iyz,
+        iyz,
+        izz,
     )
 
 
