@@ -26,9 +26,9 @@ def groom() -> hk.Groom:
 
 
 @pytest.fixture(scope="module")
-def model(groom: hk.Groom) -> StrandModel:
+def model(groom: hk.Groom, backend: str) -> StrandModel:
     """Compile once for all of these tests."""
-    return StrandModel(groom, SCENES, backend="cpu")
+    return StrandModel(groom, SCENES, backend=backend)
 
 
 def begin(groom: hk.Groom, **values: float) -> hk.Groom:

@@ -109,7 +109,7 @@ def fit(
     stop: Callable[[], bool] = lambda: False,
     progress: Progress = lambda *_: None,
     backend: str | None = None,
-    precision: str = "f64",
+    precision: str | None = None,
     model: StrandModel | None = None,
 ) -> FitResult:
     """Find the style whose hair takes a given shape once it has moved.

@@ -65,7 +65,7 @@ class StrandModel:
         scenes: Sequence[Scene],
         *,
         backend: str | None = None,
-        precision: str = "f64",
+        precision: str | None = None,
         clock: float = 1.0 / 120.0,
     ) -> None:
         """Allocate fields; compiles nothing yet.
@@ -74,13 +74,14 @@ class StrandModel:
             groom: Its roots, head, seed and number of points stay; its style is where it starts.
             scenes: What happens to it, each from the rest pose.
             backend: As `World`'s.
-            precision: ``f64``; or ``f32``, in which derivatives agree with ``f64`` to 1e-2, but for
-                single strands that touch something from another side.
+            precision: ``f64``, or ``f32``, whose derivatives agree with those to 1e-2, but for
+                single strands that touch something from another side; by default ``f64``, on
+                Vulkan, which has no f64 functions, ``f32``.
             clock: Time between two ticks [s].
 
         Raises:
-            FitError: There is no scene, a frame is shorter than a tick, the precision is another,
-                or the backend is Vulkan, where derivatives are not tested.
+            FitError: There is no scene, a frame is shorter than a tick, or the precision is
+                another or not to be had.
             BackendError: The backend does not work here.
         """
         if not scenes:
@@ -100,11 +101,13 @@ class StrandModel:
         same = np.allclose(own.directions, groom.directions, atol=1e-9)
         self._directions = None if same else groom.directions
         self._lengths = None if np.allclose(own.lengths, groom.lengths) else groom.lengths
-        if precision not in ("f32", "f64"):
+        if precision not in (None, "f32", "f64"):
             raise FitError(f"precision {precision!r}: expected f64 or f32")
         self._session = open_session(backend)
-        if self._session.name == "vulkan":
-            raise FitError("backend vulkan: derivatives are not tested there, expected cpu or cuda")
+        vulkan = self._session.name == "vulkan"
+        if vulkan and precision == "f64":
+            raise FitError("precision 'f64': Vulkan has no f64 functions, expected f32 there")
+        precision = precision or ("f32" if vulkan else "f64")
         layout = self._layout(groom)
         subticks = 1 if layout.stiffest <= STIFF_BENDING else 2
         self._tick = clock / subticks

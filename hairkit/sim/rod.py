@@ -60,20 +60,20 @@ def inverse_symmetric(xx, xy, xz, yy, yz, zz):
     determinant's products cancel, and its square in the derivative leaves single precision.
     """
     a = 1.0 / xx
-    l = xy * a
-    m = xz * a
-    e = yz - l * xz
-    b = 1.0 / (yy - l * xy)
-    n = e * b
-    p = l * n - m
-    izz = 1.0 / (zz - m * xz - n * e)
-    ixz = p * izz
-    iyz = -n * izz
+    yx = xy * a
+    zx = xz * a
+    rest = yz - yx * xz
+    b = 1.0 / (yy - yx * xy)
+    zy = rest * b
+    w = yx * zy - zx
+    izz = 1.0 / (zz - zx * xz - zy * rest)
+    ixz = w * izz
+    iyz = -zy * izz
     return (
-        a + l * l * b + p * ixz,
-        -l * b - n * ixz,
+        a + yx * yx * b + w * ixz,
+        -yx * b - zy * ixz,
         ixz,
-        b - n * iyz,
+        b - zy * iyz,
         iyz,
         izz,
     )
