@@ -7,7 +7,11 @@ from typing import Any
 import numpy as np
 
 from hairkit.errors import FileError, FileWarning
+from hairkit.head import UNITS
 from hairkit.io.strand_set import FIELDS, StrandSet
+
+LENGTHS = (0.003, 3.0)
+"""Median lengths of strands that hair has [m]; outside, the unit is probably another."""
 
 _NAMED = 10
 """Strands that one message names; of more it gives the number."""
@@ -66,10 +70,10 @@ def strands_of_file(
         for name, value in fields.items():
             if value is not None:
                 fields[name] = value[kept_points if FIELDS[name][1][0] == "points" else keep]
-    for found, what in ((equal, "equal consecutive points"), (folded, "fold back on themselves")):
+    for found, what in ((equal, "equal consecutive points"), (folded, "a fold back onto itself")):
         left = dict.fromkeys((strand for strand in found if strand not in drop), "")
         if left:
-            _warn(path, f"{len(left)} of {strands} strands have {what}: {_listed(left)}")
+            _warn(path, f"{len(left)} of {strands} strands with {what}: {_listed(left)}")
     given: dict[str, Any] = {name: value for name, value in fields.items() if value is not None}
     try:
         return StrandSet(points=points[None], counts=counts, **given)
@@ -77,23 +81,31 @@ def strands_of_file(
         raise FileError(f"{path}: {error}") from error
 
 
-def warn_of_size(path: Path, strands: StrandSet, *, least: float = 0.003, most: float = 3.0) -> None:
+def warn_of_size(path: Path, strands: StrandSet, units: str) -> None:
     """Warn where hair is so long or short that the file's unit is probably another.
 
     Args:
         path: The file, for the message.
         strands: In metres, if the unit is right.
-        least: Half of the strands shorter than this [m] are suspicious.
-        most: Half of the strands longer than this [m] are.
+        units: The unit that was taken for the file's.
     """
+    hint = size_hint(strands, units)
+    if hint:
+        _warn(path, hint)
+
+
+def size_hint(strands: StrandSet, units: str = "m") -> str:
+    """Return what is odd about the strands' length in a unit, and which other may be right."""
     length = middle_length(strands)
-    if not len(strands.counts) or least <= length <= most:
-        return
-    raw = f"{length:.3g} m"
-    _warn(
-        path,
-        f"half of its strands are {'longer' if length > most else 'shorter'} than {raw}, if one "
-        "unit of it is what was said; expected hair of 3 mm to 3 m (units=, --units m, cm, mm, in)",
+    low, high = LENGTHS
+    if not length or low <= length <= high:
+        return ""
+    raw = length / UNITS[units]
+    # The first that makes hair neither very short nor very long.
+    good = [name for name in ("m", "cm", "mm", "in", "dm") if 0.02 <= raw * UNITS[name] <= 1.5]
+    return (
+        f"half of its strands are {'longer' if length > high else 'shorter'} than {length:.3g} m, expected {low:g} to {high:g} m; "
+        f"{'try --units ' + good[0] if good else 'check its unit'}"
     )
 
 
@@ -139,7 +151,7 @@ def lost(path: Path, names: list[str], where: str) -> None:
 
 
 def _warn(path: Path, message: str) -> None:
-    warnings.warn(f"{path}: {message}", FileWarning, stacklevel=2)
+    warnings.warn(f"{path}: {message}", FileWarning, stacklevel=3)
 
 
 def _listed(strands: dict[int, str]) -> str:
@@ -154,20 +166,27 @@ def _look_over(points: np.ndarray, ends: np.ndarray) -> tuple[bool, list[int], l
     for first in range(0, max(len(points) - 1, 0), _BLOCK):
         block = points[first : first + _BLOCK + 2]
         with np.errstate(all="ignore"):
-            edge = block[1:] - block[:-1]
-            square = np.einsum("ij,ij->i", edge, edge)
-            dot = np.einsum("ij,ij->i", edge[:-1], edge[1:])
+            # One coordinate after another: sums over rows of three are several times slower.
+            edge = np.diff(block, axis=0).reshape(-1)
+            square = _row_sums(edge * edge)
+            dot = _row_sums(edge[3:] * edge[:-3])
             # Sums of products are not finite where a point is not, or is too far off to be hair.
             if not np.isfinite(square).all():
                 finite = False
             equal += _inside(np.flatnonzero(square[:_BLOCK] == 0.0) + first, 1, ends)
-            back = np.flatnonzero(dot < 0.0) if (dot < 0.0).any() else np.zeros(0, np.int64)
+            back = np.flatnonzero(dot < 0.0)
             lengths = np.sqrt(square[back]) * np.sqrt(square[back + 1])
             sharp = back[-dot[back] > _FOLDED * lengths]
             folded += _inside(sharp + first, 2, ends)
     if len(points) == 1:
         finite = bool(np.isfinite(points).all())
     return finite, sorted(set(equal)), sorted(set(folded))
+
+
+def _row_sums(products: np.ndarray) -> np.ndarray:
+    sums = products[0::3] + products[1::3]
+    sums += products[2::3]
+    return sums
 
 
 def _inside(rows: np.ndarray, reach: int, ends: np.ndarray) -> list[int]:

@@ -3,7 +3,7 @@
 import importlib
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -106,7 +106,7 @@ def load_strands(
     except FileError as error:
         raise FileError(f"{source}: {error}") from error
     if not FORMATS[ending].has_units:
-        warn_of_size(source, strands)
+        warn_of_size(source, strands, units or "m")
     return strands
 
 
@@ -201,29 +201,31 @@ def open_strands(
         lost(target, [name for name in there if name not in {*held, "times"}], target.suffix)
     if head_pose is not None and held is not None and "head_pose" in held:
         options["head_pose"] = head_pose
-    with (
-        _extra(target, known),
-        written_beside(target) as beside,
-        _named(target, beside),
-        module.writer(beside, like, frames, **options) as write,
-    ):
+    with written_beside(target) as beside, ExitStack() as opened:
+        with _extra(target, known), _named(target, beside):
+            write = opened.enter_context(module.writer(beside, like, frames, **options))
 
         def add(points: np.ndarray, time: float) -> None:
             nonlocal done, latest
             if points.shape != shape or not np.isfinite(points).all():
                 raise FileError(
-                    f"frame {done}: points of shape {points.shape}, expected {shape}, finite"
+                    f"{target}: frame {done}: points of shape {points.shape}, "
+                    f"expected {shape}, finite"
                 )
             if done == frames or not time >= latest:
                 raise FileError(
-                    f"frame {done} at {time:g} s, expected {frames} frames, each later"
+                    f"{target}: frame {done} at {time:g} s, expected {frames} frames, each later"
                 )
             done, latest = done + 1, time
-            write(points if out_of_metres is None else turned_points(points, out_of_metres), time)
+            moved = points if out_of_metres is None else turned_points(points, out_of_metres)
+            with _named(target, beside):
+                write(moved, time)
 
         yield add
         if done != frames:
-            raise FileError(f"{done} frames came, expected {frames}")
+            raise FileError(f"{target}: {done} frames came, expected {frames}")
+        with _named(target, beside):
+            opened.close()
 
 
 def one_frame(strands: StrandSet, frame: int) -> StrandSet:
