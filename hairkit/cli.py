@@ -457,8 +457,9 @@ def bench(
     ] = None,
     repeats: Annotated[int, typer.Option(help="Timed stretches of each case.")] = 7,
     draw: Annotated[bool, typer.Option("--draw", help="Time pictures in place of steps.")] = False,
+    strands: Annotated[int, typer.Option(help="Strands that case 'formats' writes.")] = 100_000,
 ) -> None:
-    """Time a 60 Hz step of each case, beside the seed engine's figures; or pictures."""
+    """Time a 60 Hz step of each case, beside the seed engine's figures; pictures; or files."""
     from hairkit import bench as benchmarks
     from hairkit.bench_report import print_comparison, run_and_print
 
@@ -482,18 +483,23 @@ def bench(
             benchmarks.save_rows(as_rows(pictures), json)
             typer.echo(f"wrote {json}")
         return
-    if case and "chains_1000" in case:
-        if len(case) > 1:
-            raise HairkitError("--case: expected chains_1000 alone")
-        from dataclasses import asdict
-
+    for alone in ("chains_1000", "formats"):
+        if case and alone in case and len(case) > 1:
+            raise HairkitError(f"--case: expected {alone} alone")
+    if case == ["chains_1000"]:
         from hairkit.bench_chains import print_chains, time_chains
 
         chains = time_chains(backend, repeats=repeats)
         print_chains(OUT, chains)
-        if json is not None:
-            benchmarks.save_rows([asdict(chains)], json)
-            typer.echo(f"wrote {json}")
+        _save_rows([chains], json)
+        return
+    if case == ["formats"]:
+        from hairkit.bench_formats import print_formats, time_formats
+
+        checked_count("--strands", strands, 1, 10_000_000)
+        formats, failures = time_formats(strands=strands, repeats=repeats)
+        print_formats(OUT, formats, failures)
+        _save_rows(formats, json)
         return
     if case:
         cases = [benchmarks.case_named(name) for name in case]
@@ -503,6 +509,17 @@ def bench(
         results = run_and_print(OUT, cases, backend, repeats=repeats, progress=progress)
     if json is not None:
         benchmarks.save_results(results, json)
+        typer.echo(f"wrote {json}")
+
+
+def _save_rows(rows: Sequence[Any], json: Path | None) -> None:
+    """Write results to the file of ``--json``, where it was given."""
+    from dataclasses import asdict
+
+    from hairkit.bench import save_rows
+
+    if json is not None:
+        save_rows([asdict(row) for row in rows], json)
         typer.echo(f"wrote {json}")
 
 

@@ -26,9 +26,7 @@ def convert(
     out_units: Annotated[
         str | None, typer.Option(help="Of the file that is written; by default m.")
     ] = None,
-    out_up: Annotated[
-        str | None, typer.Option(help="Its upward axis; by default y.")
-    ] = None,
+    out_up: Annotated[str | None, typer.Option(help="Its upward axis; by default y.")] = None,
     frame: Annotated[
         int | None, typer.Option(help="Write this frame alone; -1 is the last one.")
     ] = None,
@@ -53,7 +51,7 @@ def info(
     up: FileUp = None,
     swizzle: Swizzle = None,
 ) -> None:
-    """Say what a file of strands holds: counts, lengths, size, frames, and what is known of each."""
+    """Say what a file of strands holds: counts, lengths, size, frames, widths and so on."""
     from hairkit.io.strands import load_strands
 
     strands = load_strands(file, units=units, up=up, swizzle=swizzle)
@@ -88,9 +86,7 @@ def _facts(strands: Any) -> list[tuple[str, str]]:
     span = f", {times[0]:g} to {times[-1]:g} s" if len(times) > 1 else ""
     facts.append(("frames", f"{len(times)}{span}"))
     always = ("points", "counts", "times")
-    named = [
-        name for name in FIELDS if name not in always and getattr(strands, name) is not None
-    ]
+    named = [name for name in FIELDS if name not in always and getattr(strands, name) is not None]
     named += ["groom"] if strands.groom is not None else []
     facts.append(("beside", ", ".join(named) or "nothing but points"))
     hint = size_hint(strands)

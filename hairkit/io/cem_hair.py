@@ -169,9 +169,7 @@ def _unpack(raw: bytes, order: str) -> _Header:
     )
 
 
-def _read_arrays(
-    path: Path, file: IO[bytes], header: _Header, counts: np.ndarray
-) -> StrandSet:
+def _read_arrays(path: Path, file: IO[bytes], header: _Header, counts: np.ndarray) -> StrandSet:
     points = np.fromfile(file, "<f4", 3 * header.points).reshape(-1, 3)
     widths = colors = None
     if header.arrays & _THICKNESS:

@@ -49,11 +49,12 @@ def strands_of_file(
     for strand in np.flatnonzero(counts < 2).tolist():
         drop[strand] = f"{counts[strand]} point{'' if counts[strand] else 's'}"
     if not finite:
-        drop |= dict.fromkeys(_strands_with(~np.isfinite(points).all(axis=1), ends), "not finite")
+        bad = np.asarray(~np.isfinite(points).all(axis=1))
+        drop |= dict.fromkeys(_strands_with(bad, ends), "not finite")
     for name in ("widths", "colors"):
         value = fields.get(name)
         if value is not None and not np.isfinite(value).all():
-            bad = ~np.isfinite(value.reshape(len(points), -1)).all(axis=1)
+            bad = np.asarray(~np.isfinite(value.reshape(len(points), -1)).all(axis=1))
             for strand in _strands_with(bad, ends):
                 drop.setdefault(strand, f"{name} not finite")
     for strand in _without_length(points, counts, ends, equal):
@@ -103,8 +104,9 @@ def size_hint(strands: StrandSet, units: str = "m") -> str:
     raw = length / UNITS[units]
     # The first that makes hair neither very short nor very long.
     good = [name for name in ("m", "cm", "mm", "in", "dm") if 0.02 <= raw * UNITS[name] <= 1.5]
+    side = "longer" if length > high else "shorter"
     return (
-        f"half of its strands are {'longer' if length > high else 'shorter'} than {length:.3g} m, expected {low:g} to {high:g} m; "
+        f"half of its strands are {side} than {length:.3g} m, expected {low:g} to {high:g} m; "
         f"{'try --units ' + good[0] if good else 'check its unit'}"
     )
 
@@ -115,14 +117,11 @@ def middle_length(strands: StrandSet) -> float:
     if not total:
         return 0.0
     chosen = np.unique(np.linspace(0, total - 1, min(total, 1000)).astype(np.int64))
-    starts, counts = strands.starts, strands.counts
-    lengths = [
-        np.linalg.norm(
-            np.diff(strands.points[0, starts[i] : starts[i] + counts[i]].astype(np.float64), axis=0),
-            axis=1,
-        ).sum()
-        for i in chosen.tolist()
-    ]
+    starts, counts, points = strands.starts, strands.counts, strands.points[0]
+    lengths = []
+    for strand in chosen.tolist():
+        line = points[starts[strand] : starts[strand] + counts[strand]].astype(np.float64)
+        lengths.append(np.linalg.norm(np.diff(line, axis=0), axis=1).sum())
     return float(np.median(lengths))
 
 
@@ -147,7 +146,7 @@ def check_total(path: Path, counts: np.ndarray, points: int) -> None:
 def lost(path: Path, names: list[str], where: str) -> None:
     """Warn of what a format has no place for, by name, once for a file."""
     if names:
-        _warn(path, f"{', '.join(names)} not kept: {where} has no place for it")
+        _warn(path, f"{', '.join(names)} not kept: {where} has no place for that")
 
 
 def _warn(path: Path, message: str) -> None:

@@ -71,7 +71,7 @@ def _walked(
     order = np.zeros(len(degree), np.int64)
     counts: list[int] = []
     seen = bytearray(len(degree))
-    starts, sizes, others = (memoryview(np.ascontiguousarray(a)) for a in (first, degree, other))
+    starts, sizes, others = (np.ascontiguousarray(a).data for a in (first, degree, other))
     place = 0
     for end in ends.tolist():
         if seen[end]:

@@ -39,9 +39,7 @@ def to_metres(
     if swizzle is not None:
         names = [name.strip().lower() for name in swizzle.split(",")]
         if len(names) != 3 or {name.strip("+-") for name in names} != set("xyz"):
-            raise FileError(
-                f"swizzle: {swizzle!r}, expected three different axes such as x,z,-y"
-            )
+            raise FileError(f"swizzle: {swizzle!r}, expected three different axes such as x,z,-y")
         if not all(name in AXES for name in names):
             raise FileError(f"swizzle: {swizzle!r}, expected axes such as x, -x and z")
         turn = np.array([AXES[name] for name in names])

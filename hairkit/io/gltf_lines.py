@@ -135,7 +135,10 @@ def _primitive(
         if len(rows) % 2:
             raise FileError(f"{path}: {len(rows)} ends of LINES, expected two a line")
         # Meshes share vertices: those of no line here belong to others.
-        used, edges = np.unique(rows, return_inverse=True)
+        met = np.zeros(vertices, bool)
+        met[rows] = True
+        used = np.flatnonzero(met)
+        edges = rows if len(used) == vertices else np.searchsorted(used, rows)
         edges = edges.reshape(-1, 2)
         if "indices" not in primitive:
             # Without numbers each segment has both ends; the next begins where it ended.

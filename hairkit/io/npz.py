@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
 
@@ -125,7 +125,7 @@ def writer(
 def _difflocks(arrays: dict[str, np.ndarray]) -> StrandSet:
     positions = as_array(arrays["positions"], "positions", np.float32, ("strands", "points", 3))
     strands, each = positions.shape[:2]
-    more = {name: arrays[key] for key, name in _DIFFLOCKS.items() if key in arrays}
+    more: dict[str, Any] = {name: arrays[key] for key, name in _DIFFLOCKS.items() if key in arrays}
     return StrandSet(
         points=positions.reshape(1, -1, 3), counts=np.full(strands, each, np.int32), **more
     )

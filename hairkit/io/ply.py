@@ -302,9 +302,7 @@ def _ascii(
     return found
 
 
-def _column(
-    path: Path, element: _Element, name: str, kind: str, values: np.ndarray
-) -> np.ndarray:
+def _column(path: Path, element: _Element, name: str, kind: str, values: np.ndarray) -> np.ndarray:
     """Return numbers that were text in the type that they are said to have."""
     with np.errstate(over="ignore", invalid="ignore"):
         if kind[0] == "f":

@@ -1,4 +1,4 @@
-"""Strands of every format: the ending of a file's name picks the module that reads and writes it."""
+"""Strands of every format: a file's ending picks the module that reads and writes it."""
 
 import importlib
 import os

@@ -1,4 +1,4 @@
-"""AMD TressFX's .tfx files, read only: TressFX asks for strands of 4 to 64 points, all of one count.
+"""AMD TressFX's .tfx files, read only: it asks for strands of 4 to 64 points, all of one count.
 
 Little-endian: a header of 160 bytes (version f32; strands, points of each, and the offsets of
 positions (4 f32 a point), strand UV (2 f32 a strand), vertex UV (2 f32 a point), thickness (f32 a

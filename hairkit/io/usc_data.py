@@ -84,7 +84,7 @@ def _walk(words: np.ndarray, size: int, width: int) -> tuple[np.ndarray | None, 
         if 1 + strands * step == len(words) and (words[1::step] == words[1]).all():
             return np.arange(1, len(words), step), ""
     at, starts, total = 1, np.zeros(strands, np.int64), len(words)
-    counts = memoryview(words).cast("B").cast("I")
+    counts = words.data.cast("B").cast("I")
     # Each count says where the next one is, so that this cannot be done all at once.
     for strand in range(strands):
         if at == total:
