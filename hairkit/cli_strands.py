@@ -80,7 +80,8 @@ def _facts(strands: Any) -> list[tuple[str, str]]:
         low, middle, high = lengths.min(), np.median(lengths), lengths.max()
         facts.append(("length", f"{low:.4g} to {high:.4g} m, median {middle:.4g} m"))
         for axis, name in enumerate("xyz"):
-            low, high = first[:, axis].min(), first[:, axis].max()
+            # No negative zero.
+            low, high = first[:, axis].min() + 0.0, first[:, axis].max() + 0.0
             facts.append((name, f"{low:.4g} to {high:.4g} m"))
     times = strands.times
     span = f", {times[0]:g} to {times[-1]:g} s" if len(times) > 1 else ""

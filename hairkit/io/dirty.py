@@ -51,12 +51,13 @@ def strands_of_file(
     if not finite:
         bad = np.asarray(~np.isfinite(points).all(axis=1))
         drop |= dict.fromkeys(_strands_with(bad, ends), "not finite")
-    for name in ("widths", "colors"):
-        value = fields.get(name)
-        if value is not None and not np.isfinite(value).all():
-            bad = np.asarray(~np.isfinite(value.reshape(len(points), -1)).all(axis=1))
-            for strand in _strands_with(bad, ends):
-                drop.setdefault(strand, f"{name} not finite")
+    for name, value in fields.items():
+        if value is None or value.dtype.kind != "f" or np.isfinite(value).all():
+            continue
+        bad = np.asarray(~np.isfinite(value.reshape(len(value), -1)).all(axis=1))
+        of_points = FIELDS[name][1][0] == "points"
+        for strand in _strands_with(bad, ends) if of_points else np.flatnonzero(bad).tolist():
+            drop.setdefault(strand, f"{name} not finite")
     for strand in _without_length(points, counts, ends, equal):
         drop.setdefault(strand, "no length")
     strands = len(counts)
