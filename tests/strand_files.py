@@ -3,6 +3,7 @@
 import struct
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from hairkit.io.strand_set import StrandSet
 
@@ -94,3 +95,18 @@ def line(count: int, x: float = 0.0, step: float = 0.02) -> list[tuple[float, fl
 def joined(lines: list[list[tuple[float, float, float]]]) -> np.ndarray:
     """Return the points of strands one after another, shape (points, 3), f32."""
     return np.array([point for each in lines for point in each], np.float32)
+
+
+def f32(values: ArrayLike) -> np.ndarray:
+    """Return numbers as a file has them."""
+    return np.array(values, np.float32)
+
+
+def ascii_ply(lines: list[list[tuple[float, float, float]]]) -> bytes:
+    """Return a .ply of strands, in text."""
+    points = [point for line in lines for point in line]
+    head = f"ply\nformat ascii 1.0\nelement vertex {len(points)}\n"
+    head += "".join(f"property float {axis}\n" for axis in "xyz")
+    head += f"element strand {len(lines)}\nproperty int nsegs\nend_header\n"
+    rows = [" ".join(map(repr, point)) for point in points]
+    return (head + "\n".join([*rows, *(str(len(line) - 1) for line in lines)]) + "\n").encode()

@@ -4,6 +4,7 @@ import struct
 import tracemalloc
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -33,16 +34,6 @@ def refused(path: Path) -> str:
     return message
 
 
-def ascii_ply(lines: list[list[tuple[float, float, float]]]) -> bytes:
-    """Return a .ply of strands, in text."""
-    points = [point for line in lines for point in line]
-    head = f"ply\nformat ascii 1.0\nelement vertex {len(points)}\n"
-    head += "".join(f"property float {axis}\n" for axis in "xyz")
-    head += f"element strand {len(lines)}\nproperty int nsegs\nend_header\n"
-    rows = [" ".join(map(repr, point)) for point in points]
-    return (head + "\n".join([*rows, *(str(len(line) - 1) for line in lines)]) + "\n").encode()
-
-
 def test_998_of_1000_strands_load(tmp_path: Path):
     """Give strand 7 one point and strand 9 none: one warning names both, the rest is unharmed."""
     lines = [made.line(2 + strand % 5, 0.001 * strand) for strand in range(1000)]
@@ -50,7 +41,7 @@ def test_998_of_1000_strands_load(tmp_path: Path):
     for name, raw in (
         ("a.data", made.data(lines)),
         ("a.bin", made.data(lines, more=4)),
-        ("a.ply", ascii_ply(lines)),
+        ("a.ply", made.ascii_ply(lines)),
     ):
         path = write(tmp_path / name, raw)
         with pytest.warns(FileWarning) as caught:
@@ -73,6 +64,7 @@ def test_widths_and_colours_follow_their_strand(tmp_path: Path):
     with pytest.warns(FileWarning, match=r"1 of 3 strands dropped: strand 1 \(1 point\)"):
         found = load_strands(write(tmp_path / "a.hair", raw))
     np.testing.assert_array_equal(found.widths, [0, 1, 2, 4, 5, 6, 7])
+    assert found.colors is not None
     np.testing.assert_array_equal(found.colors[3], [12, 13, 14])
 
 
@@ -85,7 +77,7 @@ def test_strands_that_are_not_finite_are_dropped(tmp_path: Path, name: str, bad:
         "a.hair": made.hair(lines),
         "a.data": made.data(lines),
         "a.bin": made.data(lines, more=4),
-        "a.ply": ascii_ply(lines),
+        "a.ply": made.ascii_ply(lines),
     }[name]
     with pytest.warns(FileWarning, match=r"1 of 3 strands dropped: strand 1 \(not finite\)"):
         found = load_strands(write(tmp_path / name, raw))
@@ -96,7 +88,7 @@ def test_widths_that_are_not_finite_drop_their_strand(tmp_path: Path):
     """Break one width."""
     raw = made.hair_header(strands=2, points=6, arrays=2 | 4, segments=2)
     raw += made.joined([made.line(3), made.line(3, 0.1)]).tobytes()
-    raw += np.float32([1, 1, 1, 1, NAN, 1]).tobytes()
+    raw += made.f32([1, 1, 1, 1, NAN, 1]).tobytes()
     with pytest.warns(FileWarning, match=r"strand 1 \(widths not finite\)"):
         found = load_strands(write(tmp_path / "a.hair", raw))
     assert len(found.counts) == 1
@@ -286,7 +278,8 @@ def test_pickles_are_never_loaded(tmp_path: Path):
 
     path = tmp_path / "a.npz"
     for name in ("points", "positions", "counts", "style"):
-        np.savez(path, **{name: np.array([Trap()], dtype=object)})
+        arrays: dict[str, Any] = {name: np.array([Trap()], dtype=object)}
+        np.savez(path, **arrays)
         assert "holds Python objects" in refused(path)
     import pickle
 

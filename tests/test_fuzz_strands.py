@@ -1,4 +1,4 @@
-"""Damage small strand files at random: a clear error or sound strands, quickly and in little memory.
+"""Damage small strand files at random: a clear error or sound strands, soon, in little memory.
 
 ``HAIRKIT_FUZZ`` sets how many mutations each format is given.
 """
@@ -102,6 +102,8 @@ def test_damaged_files_do_no_harm(tmp_path: Path, ending: str):
                 mutated_archive(path, rng)
             elif ending == ".glb" and number % 2:
                 path.write_bytes(mutated_text(raw, rng))
+            elif ending == ".ply" and number % 2:
+                path.write_bytes(mutated(made.ascii_ply([made.line(3), made.line(4, 0.1)]), rng))
             else:
                 path.write_bytes(mutated(raw, rng))
             begun = time.perf_counter()

@@ -163,8 +163,8 @@ def test_a_hair_file_written_by_hand_is_read(tmp_path: Path):
         found = load_strands(tmp_path / "a.hair")
     np.testing.assert_array_equal(found.counts, [2, 4, 3])
     np.testing.assert_array_equal(found.points[0], made.joined(lines))
-    np.testing.assert_array_equal(found.widths, np.float32(widths))
-    np.testing.assert_array_equal(found.colors, np.float32(colors))
+    np.testing.assert_array_equal(found.widths, made.f32(widths))
+    np.testing.assert_array_equal(found.colors, made.f32(colors))
 
 
 def test_defaults_of_a_hair_file_count(tmp_path: Path):
@@ -177,7 +177,7 @@ def test_defaults_of_a_hair_file_count(tmp_path: Path):
     found = load_strands(tmp_path / "a.hair")
     np.testing.assert_array_equal(found.counts, [3, 3])
     np.testing.assert_array_equal(found.widths, np.full(6, np.float32(0.002)))
-    np.testing.assert_array_equal(found.colors, np.tile(np.float32([0.25, 0.5, 0.0]), (6, 1)))
+    np.testing.assert_array_equal(found.colors, np.tile(made.f32([0.25, 0.5, 0.0]), (6, 1)))
     plain = made.hair_header(strands=2, points=6, arrays=2, segments=2)
     (tmp_path / "a.hair").write_bytes(plain + points)
     found = load_strands(tmp_path / "a.hair")
@@ -215,17 +215,17 @@ def test_tressfx_is_read_and_not_written(tmp_path: Path):
     found = load_strands(tmp_path / "a.tfx")
     np.testing.assert_array_equal(found.counts, [4, 4])
     np.testing.assert_array_equal(found.points[0], made.joined(lines))
-    np.testing.assert_array_equal(found.root_uv, np.float32([[0, 0], [0.1, 0.05]]))
-    np.testing.assert_array_equal(found.widths, np.float32([1e-4] * 4 + [2e-4] * 4))
+    np.testing.assert_array_equal(found.root_uv, made.f32([[0, 0], [0.1, 0.05]]))
+    np.testing.assert_array_equal(found.widths, made.f32([1e-4] * 4 + [2e-4] * 4))
     with pytest.raises(FileError, match=r"'\.tfx' is not known"):
         save_strands(found, tmp_path / "b.tfx")
 
 
 def test_archives_of_difflocks_are_read(tmp_path: Path):
     """Read an .npz with the names that DiffLocks gives its arrays."""
-    positions = np.float32([made.line(4), made.line(4, 0.1), made.line(4, 0.2)])
-    normals = np.tile(np.float32([0, 1, 0]), (3, 1))
-    uv = np.float32([[0, 0], [0.5, 0], [1, 1]])
+    positions = made.f32([made.line(4), made.line(4, 0.1), made.line(4, 0.2)])
+    normals = np.tile(made.f32([0, 1, 0]), (3, 1))
+    uv = made.f32([[0, 0], [0.5, 0], [1, 1]])
     np.savez(tmp_path / "a.npz", positions=positions, root_normal=normals, root_uv=uv)
     found = load_strands(tmp_path / "a.npz")
     np.testing.assert_array_equal(found.counts, [4, 4, 4])
@@ -270,7 +270,7 @@ def test_ply_is_read_in_every_encoding(tmp_path: Path, form: str):
     found = load_strands(tmp_path / "a.ply")
     np.testing.assert_array_equal(found.counts, [3, 3])
     order = [3, 1, 2, 4, 0, 5]
-    np.testing.assert_array_equal(found.points[0], np.float32(places)[order])
+    np.testing.assert_array_equal(found.points[0], made.f32(places)[order])
     np.testing.assert_array_equal(found.widths, np.ones(6))
 
 
@@ -288,7 +288,7 @@ def test_trimesh_reads_the_lines_of_a_ply(tmp_path: Path):
     }
     found = set()
     for entity in path.entities:
-        one = tuple(map(tuple, np.float32(path.vertices[entity.points]).tolist()))
+        one = tuple(map(tuple, made.f32(path.vertices[entity.points]).tolist()))
         # A path has no root: either end may come first.
         found.add(one if one in wanted else one[::-1])
     assert found == wanted
@@ -309,7 +309,7 @@ def glb_of(primitives: list[dict[str, object]], **node: object) -> bytes:
     from hairkit.io.gltf import Gltf
 
     document = Gltf({"asset": {"version": "2.0"}}, [], "made")
-    places = np.float32([[0, -0.02 * row, 0] for row in range(5)])
+    places = made.f32([[0, -0.02 * row, 0] for row in range(5)])
     document.add_accessor(places, "VEC3")
     document.add_accessor(np.arange(5, dtype=np.uint8)[:, None], "SCALAR")
     # Segments with both ends each: 0-1, 1-2 end to end, then 3-4 on its own.
@@ -346,6 +346,8 @@ def test_units_and_axes_of_files_without_any(tmp_path: Path):
     for options in ({"up": "z"}, {"swizzle": "x,z,-y"}):
         back = load_strands(path, units="cm", **options)
         np.testing.assert_allclose(back.points, strands.points, rtol=1e-6)
+        assert back.widths is not None
+        assert strands.widths is not None
         np.testing.assert_allclose(back.widths, strands.widths, rtol=1e-6)
 
 

@@ -99,7 +99,8 @@ def load_strands(
             f"{', '.join(ENDINGS)}{nearest(ending, ENDINGS) if ending else ''}"
         )
     matrix = to_metres(units, up, swizzle)
-    with _extra(source, FORMATS[ending]):
+    # Whatever a file's numbers become on the way: what is not finite is found in the end.
+    with _extra(source, FORMATS[ending]), np.errstate(all="ignore"):
         strands = _module(FORMATS[ending]).read(source)
     try:
         strands = turned(strands, matrix)
