@@ -24,6 +24,9 @@ _LINES, _STRIP = 1, 3
 _MOST = 2**32 - 1
 """Bytes of the largest .glb."""
 
+_EACH = 48
+"""Bytes that a point takes in it at most, its share of all else included."""
+
 
 def read(path: Path) -> StrandSet:
     """Read strands: every line of every mesh that a node shows.
@@ -72,8 +75,8 @@ def writer(path: Path, like: StrandSet, frames: int) -> Iterator[AddFrame]:
     total = like.points.shape[1]
     if not total:
         raise FileError("no strands, expected one or more in a .glb")
-    if 36 * total > _MOST:
-        raise FileError(f"{total} points, expected at most {_MOST // 36} in a .glb")
+    if _EACH * total > _MOST:
+        raise FileError(f"{total} points, expected at most {_MOST // _EACH} in a .glb")
 
     def add(points: np.ndarray, time: float) -> None:
         document = Gltf({"asset": {"version": "2.0", "generator": "hairkit"}}, [], str(path))
