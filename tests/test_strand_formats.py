@@ -1,5 +1,6 @@
 """Strands go out in every format and come back, and other people's readers read them."""
 
+import json
 import os
 import struct
 import tracemalloc
@@ -454,7 +455,18 @@ def test_simulate_writes_other_strands(
         assert found.points.shape[0] == 7
 
 
-def test_formats_are_timed(monkeypatch: pytest.MonkeyPatch):
+def test_formats_are_timed_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    """Run the case with a few strands; its rows must be in the file, its table on the screen."""
+    words = ["bench", "--case", "formats", "--strands", "20", "--repeats", "5", "--json"]
+    assert cli.run([*words, str(tmp_path / "a.json")]) == 0
+    rows = json.loads((tmp_path / "a.json").read_text())
+    assert {".hair", ".npz"} <= {row["format"] for row in rows}
+    said = capsys.readouterr().out
+    assert "20 strands, 1,280 points" in said
+    assert all(row["format"] in said for row in rows)
+
+
+def test_formats_are_timed():
     """Time a few strands in each format; bytes and sizes must add up."""
     results, failures = time_formats(strands=50, points=4, repeats=1)
     found = {row.format: row for row in results}

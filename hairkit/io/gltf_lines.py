@@ -153,9 +153,8 @@ def _primitive(
         rows = used if chosen is None else used[chosen]
     points = positions[rows]
     if not np.array_equal(matrix, np.eye(4)):
-        with np.errstate(over="ignore", invalid="ignore"):
-            moved = points.astype(np.float64) @ matrix[:3, :3].T + matrix[:3, 3]
-            points = moved.astype(np.float32)
+        moved = points.astype(np.float64) @ matrix[:3, :3].T + matrix[:3, 3]
+        points = moved.astype(np.float32)
     more: dict[str, np.ndarray | None] = {"colors": None, "widths": None, "groups": None}
     for key, name in (("COLOR_0", "colors"), ("_WIDTH", "widths"), ("_GROUP", "groups")):
         if key not in attributes:

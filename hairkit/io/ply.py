@@ -304,15 +304,14 @@ def _ascii(
 
 def _column(path: Path, element: _Element, name: str, kind: str, values: np.ndarray) -> np.ndarray:
     """Return numbers that were text in the type that they are said to have."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        if kind[0] == "f":
-            return values.astype(kind)
-        limits = np.iinfo(kind)
-        good = (values >= limits.min) & (values <= limits.max)
-        if not good.all():
-            row = int((~good).argmax())
-            _fail(path, f"{name} of {element.name} {row} is {values[row]:g}, expected {kind}")
+    if kind[0] == "f":
         return values.astype(kind)
+    limits = np.iinfo(kind)
+    good = (values >= limits.min) & (values <= limits.max)
+    if not good.all():
+        row = int((~good).argmax())
+        _fail(path, f"{name} of {element.name} {row} is {values[row]:g}, expected {kind}")
+    return values.astype(kind)
 
 
 def _fail(path: Path, message: str) -> NoReturn:
