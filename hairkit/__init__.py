@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from hairkit.head import Head as Head
     from hairkit.io.strand_set import StrandSet as StrandSet
     from hairkit.io.strands import load_strands as load_strands
+    from hairkit.io.strands import open_strands as open_strands
     from hairkit.io.strands import save_strands as save_strands
     from hairkit.rigging import Plan as Plan
     from hairkit.rigging import RiggedHair as RiggedHair
@@ -78,6 +79,7 @@ _HOME = {
     "load_style": "hairkit.style",
     "may_edit": "hairkit.rigging",
     "melanin_color": "hairkit.style",
+    "open_strands": "hairkit.io.strands",
     "plan": "hairkit.rigging",
     "rig": "hairkit.rigging",
     "save_strands": "hairkit.io.strands",

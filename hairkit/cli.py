@@ -8,6 +8,7 @@ import re
 import shutil
 import signal
 import sys
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,7 +32,8 @@ from hairkit.cli_options import (
     progress_bar,
 )
 from hairkit.cli_rig import RIGGED, rig, sway
-from hairkit.errors import FileError, HairkitError
+from hairkit.cli_strands import convert, info
+from hairkit.errors import FileError, FileWarning, HairkitError
 
 # Wide enough for every table: a narrow terminal may wrap a line, but no figure is cut off.
 OUT = Console(highlight=False, width=max(Console().width, 132))
@@ -48,6 +50,8 @@ cache_app = typer.Typer(help="Files that hairkit keeps to start faster.")
 app.add_typer(cache_app, name="cache")
 app.command()(rig)
 app.command("fit")(fit_style)
+app.command()(convert)
+app.command()(info)
 
 # Spelled out, so that --help loads nothing; a test holds it to hairkit.motions.
 MOTIONS = "jump, nod, shake, spin, still, turn, turn_and_nod, walk"
@@ -65,7 +69,7 @@ def run(arguments: Sequence[str]) -> int:
     debug = "--debug" in words
     words = [word for word in words if word != "--debug"] or ["--help"]
     try:
-        with interruptible():
+        with interruptible(), plain_warnings():
             code = app(words, prog_name="hairkit", standalone_mode=False)
         if code == 130:
             # How typer hands on an interrupt.
@@ -116,6 +120,23 @@ def interruptible() -> Iterator[None]:
         for number, handler in before.items():
             signal.signal(number, handler)
         STOPPED.clear()
+
+
+@contextmanager
+def plain_warnings() -> Iterator[None]:
+    """Say what is odd about a file in one line on stderr; other warnings stay as they are."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", FileWarning)
+        show = warnings.showwarning
+
+        def tell(message: Any, category: type[Warning], *where: Any, **more: Any) -> None:
+            if issubclass(category, FileWarning):
+                _complain(f"warning: {message}")
+            else:
+                show(message, category, *where, **more)
+
+        warnings.showwarning = tell
+        yield
 
 
 def _number(option: str, value: float, low: float, high: float, unit: str = "") -> float:
@@ -183,7 +204,12 @@ def simulate(
         ),
     ],
     out: Annotated[
-        Path, typer.Option(help="The file to write: .mp4, .png or .npz; .glb of rigged hair.")
+        Path,
+        typer.Option(
+            "--out",
+            "-o",
+            help="The file to write: .mp4, .png, .npz or other strands; .glb of rigged hair.",
+        ),
     ],
     head: HeadOption = None,
     units: UnitsOption = "m",
@@ -208,10 +234,11 @@ def simulate(
     """Simulate a style on a moving head, to a video, a picture or strands; or rigged hair."""
     from hairkit import motions
     from hairkit.io.files import check_output
+    from hairkit.io.strands import WRITTEN
 
     # Everything that can be wrong is found before Taichi loads and before anything is grown.
     rigged = Path(style).suffix.lower() in RIGGED
-    check_output(out, (".glb", ".gltf") if rigged else (".mp4", ".png", ".npz"))
+    check_output(out, (".glb", ".gltf") if rigged else (".mp4", ".png", *WRITTEN))
     _number("--seconds", seconds, 1e-3, 3600.0, "s")
     frames = rate if rate is not None else (30.0 if out.suffix.lower() == ".mp4" else 60.0)
     _number("--rate", frames, 1.0, 1000.0, "frames a second")
@@ -430,8 +457,9 @@ def bench(
     ] = None,
     repeats: Annotated[int, typer.Option(help="Timed stretches of each case.")] = 7,
     draw: Annotated[bool, typer.Option("--draw", help="Time pictures in place of steps.")] = False,
+    strands: Annotated[int, typer.Option(help="Strands that case 'formats' writes.")] = 100_000,
 ) -> None:
-    """Time a 60 Hz step of each case, beside the seed engine's figures; or pictures."""
+    """Time a 60 Hz step of each case, beside the seed engine's figures; pictures; or files."""
     from hairkit import bench as benchmarks
     from hairkit.bench_report import print_comparison, run_and_print
 
@@ -455,18 +483,23 @@ def bench(
             benchmarks.save_rows(as_rows(pictures), json)
             typer.echo(f"wrote {json}")
         return
-    if case and "chains_1000" in case:
-        if len(case) > 1:
-            raise HairkitError("--case: expected chains_1000 alone")
-        from dataclasses import asdict
-
+    for alone in ("chains_1000", "formats"):
+        if case and alone in case and len(case) > 1:
+            raise HairkitError(f"--case: expected {alone} alone")
+    if case == ["chains_1000"]:
         from hairkit.bench_chains import print_chains, time_chains
 
         chains = time_chains(backend, repeats=repeats)
         print_chains(OUT, chains)
-        if json is not None:
-            benchmarks.save_rows([asdict(chains)], json)
-            typer.echo(f"wrote {json}")
+        _save_rows([chains], json)
+        return
+    if case == ["formats"]:
+        from hairkit.bench_formats import print_formats, time_formats
+
+        checked_count("--strands", strands, 1, 10_000_000)
+        formats, failures = time_formats(strands=strands, repeats=repeats)
+        print_formats(OUT, formats, failures)
+        _save_rows(formats, json)
         return
     if case:
         cases = [benchmarks.case_named(name) for name in case]
@@ -476,6 +509,17 @@ def bench(
         results = run_and_print(OUT, cases, backend, repeats=repeats, progress=progress)
     if json is not None:
         benchmarks.save_results(results, json)
+        typer.echo(f"wrote {json}")
+
+
+def _save_rows(rows: Sequence[Any], json: Path | None) -> None:
+    """Write results to the file of ``--json``, where it was given."""
+    from dataclasses import asdict
+
+    from hairkit.bench import save_rows
+
+    if json is not None:
+        save_rows([asdict(row) for row in rows], json)
         typer.echo(f"wrote {json}")
 
 

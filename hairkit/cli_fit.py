@@ -18,7 +18,7 @@ from hairkit.cli_options import (
 
 
 def fit_style(
-    target: Annotated[str, typer.Argument(help="Strands to aim at: .npz.")],
+    target: Annotated[str, typer.Argument(help="Strands to aim at, of any format.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="The style file to write: .toml.")],
     style: Annotated[str, typer.Option(help="The style to begin with.")] = "straight",
     params: Annotated[

@@ -1,4 +1,4 @@
-"""Play a motion of the head through a world, and record the hair as .mp4, .png or .npz."""
+"""Play a motion of the head through a world, and record the hair: video, picture or strands."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -10,16 +10,31 @@ from hairkit.draw.camera import Camera
 from hairkit.groom import Groom
 from hairkit.io.files import check_output
 from hairkit.io.strand_set import StrandSet
-from hairkit.io.strands import save_strands
+from hairkit.io.strands import FORMATS, WRITTEN, open_strands
 from hairkit.io.video import save_picture, video_writer
 from hairkit.motions import Motion
 from hairkit.sim.world import Stats, World
 
-ENDINGS = (".mp4", ".png", ".npz")
+ENDINGS = (".mp4", ".png", *WRITTEN)
 """What `record` can write; the ending of the output file picks one."""
 
 Progress = Callable[[str, int, int], None]
 """Told what is going on, how many steps of it are done, and of how many."""
+
+
+def _dressed(groom: Groom, like: StrandSet) -> StrandSet:
+    """Return strands with width and colour in place of how they were grown, for other programs."""
+    style, counts = groom.style, groom.counts
+    place = np.arange(len(groom.points)) - np.repeat(like.starts, counts)
+    share = (place / np.repeat(counts - 1, counts))[:, None]
+    root, tip = np.array(style.root_color), np.array(style.tip_color)
+    return replace(
+        like,
+        head_pose=None,
+        groom=None,
+        widths=np.full(len(groom.points), style.hair_width, np.float32),
+        colors=root + share * (tip - root),
+    )
 
 
 def record(
@@ -37,7 +52,8 @@ def record(
     """Simulate a groom along a motion and write what its file's ending says.
 
     .mp4: a video of every frame. .png: a picture of the last frame. .npz: the guides at every
-    frame, from which `load_strands` and ``hairkit simulate`` start again.
+    frame, from which `load_strands` and ``hairkit simulate`` start again. Other strand files: the
+    guides at every frame, or at the last one where the format holds one only.
 
     Args:
         groom: What grows on which head.
@@ -92,11 +108,22 @@ def record(
         return world.render(camera, width=width, height=height)
 
     ending = target.suffix.lower()
-    if ending == ".npz":
-        points = [hair.points().astype(np.float32) for _ in play()]
-        times = np.arange(frames) / motion.rate
-        poses = [motion.start, *motion]
-        save_strands(StrandSet.of(groom, points=points, times=times, head_pose=poses), target)
+    if ending in FORMATS:
+        motion_file = FORMATS[ending].motion
+        poses = np.array([motion.start, *motion])
+        like = StrandSet.of(groom, points=[groom.points], times=[0.0], head_pose=[motion.start])
+        if ending != ".npz":
+            like = _dressed(groom, like)
+        with open_strands(
+            target,
+            like,
+            frames if motion_file else 1,
+            head_pose=poses if ending == ".npz" else None,
+        ) as add:
+            for number, _ in enumerate(play()):
+                if motion_file or number == frames - 1:
+                    time = number / motion.rate if motion_file else 0.0
+                    add(hair.points().astype(np.float32), time)
     elif ending == ".png":
         for _ in play():
             pass

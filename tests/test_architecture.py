@@ -75,6 +75,8 @@ TOP = {
     "cli_options",
     "fit_file",
     "cli_rig",
+    "cli_strands",
+    "bench_formats",
     "demo",
     "record",
     "record_rig",

@@ -216,7 +216,7 @@ def test_missing_file_and_wrong_ending_are_named(tmp_path: Path):
     with pytest.raises(FileError, match=r"'\.zip' is not known, expected one of \.npz"):
         load_strands(tmp_path / "a.zip")
     with pytest.raises(FileError, match=r"expected one of \.npz"):
-        save_strands(make_strands(), tmp_path / "a.abc")
+        save_strands(make_strands(), tmp_path / "a.tfx")
 
 
 def test_picture_comes_back_exactly(tmp_path: Path):

@@ -62,7 +62,7 @@ def test_command_examples_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]
             if target:
                 Path(target).write_text(capsys.readouterr().out)
     made = {path.name for path in tmp_path.iterdir()} - {"hair.glb"}
-    styles = {"mine.toml", "sheet.png", "curly.npz", "windy.png", "again.npz"}
+    styles = {"mine.toml", "sheet.png", "curly.npz", "windy.png", "again.npz", "last.hair"}
     assert made == styles | {"rigged.glb", "plan.png", "swaying.glb"}
 
 

@@ -131,8 +131,9 @@ class StrandSet:
                 f"counts: sum is {self.counts.sum(dtype=np.int64)}, "
                 f"expected {total} as many as there are points"
             )
-        bad = ~np.isfinite(self.points).all(axis=(0, 2))
-        if bad.any():
+        # First all at once: which point it is, is seldom asked.
+        if not np.isfinite(self.points).all():
+            bad = ~np.isfinite(self.points).all(axis=(0, 2))
             strand = int(np.searchsorted(np.cumsum(self.counts), bad.argmax(), side="right"))
             raise FileError(f"points: strand {strand} is not finite, expected numbers")
         if not np.isfinite(self.times).all() or (np.diff(self.times) < 0).any():
@@ -250,7 +251,11 @@ def as_array(
     kinds = {"i": "iu", "b": "b"}.get(np.dtype(dtype).kind, "iuf")
     if value.dtype.kind not in kinds:
         raise FileError(f"{name}: type {value.dtype}, expected {np.dtype(dtype)}")
-    return np.ascontiguousarray(value, dtype=dtype).reshape(value.shape)
+    with np.errstate(over="ignore", invalid="ignore"):
+        settled = np.ascontiguousarray(value, dtype=dtype).reshape(value.shape)
+    if np.dtype(dtype).kind == "i" and value.dtype != dtype and (settled != value).any():
+        raise FileError(f"{name}: a number is out of range, expected {np.dtype(dtype)}")
+    return settled
 
 
 def _record_head(head: Head) -> HeadRecord:
