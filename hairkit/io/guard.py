@@ -46,7 +46,9 @@ def budget(path: Path) -> int:
     return max(4 * path.stat().st_size, 64 * _MEGABYTE)
 
 
-def read_guarded(reader: str, path: Path, *, library: str, options: dict[str, Any]) -> Found:
+def read_guarded(
+    reader: str, path: Path, *, library: str, memory: int, options: dict[str, Any]
+) -> Found:
     """Run a native reader in another process and return its arrays.
 
     Args:
@@ -54,21 +56,20 @@ def read_guarded(reader: str, path: Path, *, library: str, options: dict[str, An
             and the options, it returns `Found` or raises `FileError`.
         path: The file.
         library: What to call the library in messages.
+        memory: How many times the file's size the library may take to read it.
         options: Keyword arguments, plain JSON values.
 
     Raises:
         FileError: The reader raised it, or it crashed, took too long, or wanted too much memory.
     """
     size = path.stat().st_size
-    # Text takes longest: some 4 MB a second, and memory of about 12 times the file.
-    seconds = 3 + size // (2 * _MEGABYTE)
-    memory = _SPARE + 16 * size
+    seconds = 2 + size // (4 * _MEGABYTE)
     request = {
         "reader": reader,
         "path": os.fspath(path),
         "options": options,
         "seconds": seconds,
-        "memory": memory,
+        "memory": _SPARE + memory * size,
     }
     environment = os.environ | {
         "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry),

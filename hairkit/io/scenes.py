@@ -29,7 +29,9 @@ def require(module: str, extra: str, path: Path) -> None:
         )
 
 
-def read_scene(reader: str, path: Path, *, library: str, **options: Any) -> StrandSet:
+def read_scene(
+    reader: str, path: Path, *, library: str, memory: int = 12, **options: Any
+) -> StrandSet:
     """Read a scene's strands in another process, and leave out those that are none.
 
     Left out, with one warning that names them: strands of no or one point, and strands with a
@@ -39,12 +41,13 @@ def read_scene(reader: str, path: Path, *, library: str, **options: Any) -> Stra
         reader: As for `read_guarded`.
         path: The file.
         library: What to call the library in messages.
+        memory: As for `read_guarded`.
         options: What the reader takes beside the path.
 
     Raises:
         FileError: The file cannot be read, or no strand is left.
     """
-    found = read_guarded(reader, path, library=library, options=options)
+    found = read_guarded(reader, path, library=library, memory=memory, options=options)
     for message in found.warnings:
         warn(path, message)
     arrays = found.arrays

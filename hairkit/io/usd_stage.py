@@ -52,8 +52,8 @@ def read(path: Path) -> Found:
     Raises:
         FileError: It is not OpenUSD, refers to something outside its folder, or has no strands.
     """
-    layers = _own_layers(path)
     try:
+        layers = _own_layers(path)
         stage = Usd.Stage.Open(layers[0], Usd.Stage.LoadAll)
         return _read_stage(stage, path)
     except Tf.ErrorException as error:
@@ -69,10 +69,7 @@ def _own_layers(path: Path) -> list[Any]:
         if file in seen:
             continue
         seen.add(file)
-        try:
-            layer = Sdf.Layer.FindOrOpen(str(file))
-        except Tf.ErrorException as error:
-            raise FileError(f"not readable as OpenUSD ({_reason(error)})") from error
+        layer = Sdf.Layer.FindOrOpen(str(file))
         if layer is None:
             raise FileError(f"{file.name} is not readable as OpenUSD, expected a layer")
         layers.append(layer)
