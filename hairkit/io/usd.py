@@ -1,5 +1,6 @@
 """OpenUSD: strands as BasisCurves in .usd, .usda and .usdc, by the official library (usd-core)."""
 
+import importlib
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -109,7 +110,8 @@ class _Motion:
     def __init__(
         self, beside: Path, path: Path, like: StrandSet, frames: int, physics: bool
     ) -> None:
-        from pxr import Sdf, Usd
+        Sdf = _pxr("Sdf")
+        Usd = _pxr("Usd")
 
         self.path, self.beside, self.frames, self.physics = path, beside, frames, physics
         self.total = int(like.counts.sum())
@@ -191,7 +193,8 @@ class _Motion:
         self._set(points, code)
 
     def _set(self, points: np.ndarray, code: float | None) -> None:
-        from pxr import Usd, Vt
+        Usd = _pxr("Usd")
+        Vt = _pxr("Vt")
 
         at = Usd.TimeCode.Default() if code is None else Usd.TimeCode(code)
         self.curves.CreateExtentAttr().Set(Vt.Vec3fArray.FromNumpy(self._extent(points)), at)
@@ -209,7 +212,7 @@ class _Motion:
         return np.stack([points.min(axis=0) - self.reach, points.max(axis=0) + self.reach])
 
     def _save(self) -> None:
-        from pxr import Tf
+        Tf = _pxr("Tf")
 
         try:
             self.layer.Save()
@@ -220,7 +223,7 @@ class _Motion:
         self.unsaved = 0
 
     def _write_text(self) -> None:
-        from pxr import Vt
+        Vt = _pxr("Vt")
 
         if self.codes:
             self.curves.CreatePointsAttr().Set(Vt.Vec3fArray([(1 << 24,) * 3]), 0.0)
@@ -240,7 +243,9 @@ class _Motion:
 
 def _define(stage: Any, like: StrandSet, physics: bool) -> Any:
     """Define the prim and everything of it that does not move."""
-    from pxr import Sdf, UsdGeom, Vt
+    Sdf = _pxr("Sdf")
+    UsdGeom = _pxr("UsdGeom")
+    Vt = _pxr("Vt")
 
     UsdGeom.SetStageMetersPerUnit(stage, 1.0)
     UsdGeom.SetStageUpAxis(stage, UsdGeom.Tokens.y)
@@ -278,6 +283,11 @@ def _define(stage: Any, like: StrandSet, physics: bool) -> Any:
             plain = value.astype(np.int32) if value.dtype == np.bool_ else value
             primvars.CreatePrimvar(name, kind, scope).Set(array.FromNumpy(plain))
     return curves
+
+
+def _pxr(name: str) -> Any:
+    """Return a module of the library, which is loaded when a file is written and not before."""
+    return importlib.import_module(f"pxr.{name}")
 
 
 def _write_sample(spool: IO[bytes], points: np.ndarray, code: float) -> None:

@@ -4,11 +4,11 @@ Nothing outside the file's folder is opened: what layers are made of is looked a
 before a stage puts them together.
 """
 
+import importlib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pxr import Sdf, Tf, Usd, UsdGeom
 
 from hairkit.errors import FileError
 from hairkit.io.curves import (
@@ -25,6 +25,12 @@ from hairkit.io.curves import (
     whole_numbers,
 )
 from hairkit.io.guard import Found, budget
+
+# It has no stubs, and its modules fill themselves at run time.
+Sdf = importlib.import_module("pxr.Sdf")
+Tf = importlib.import_module("pxr.Tf")
+Usd = importlib.import_module("pxr.Usd")
+UsdGeom = importlib.import_module("pxr.UsdGeom")
 
 ENDINGS = (".usd", ".usda", ".usdc")
 """Endings of the layers that are read."""
