@@ -58,7 +58,9 @@ def read(path: Path, *, scale: float | None) -> Found:
     """
     try:
         return _read(path, scale)
-    except (RuntimeError, ValueError, IndexError, OverflowError) as error:
+    except FileError:
+        raise
+    except (RuntimeError, TypeError, ValueError, LookupError, ArithmeticError) as error:
         reason = " ".join(str(error).split())[-160:]
         raise FileError(f"not readable as Alembic ({reason})") from error
 

@@ -121,7 +121,7 @@ def main() -> None:
         path = Path(request["path"])
         try:
             call = getattr(importlib.import_module(module), function)
-            _limit(request["seconds"], request["memory"])
+            limit(request["seconds"], request["memory"])
             found = call(path, **request["options"])
             _check_budget(found.arrays, path)
         except FileError as error:
@@ -135,7 +135,8 @@ def main() -> None:
         os._exit(0)
 
 
-def _limit(seconds: int, memory: int) -> None:
+def limit(seconds: int, memory: int) -> None:
+    """Bound this process: seconds of processor time and bytes of memory from now on."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     cpu = int(used.ru_utime + used.ru_stime) + seconds
     resource.setrlimit(resource.RLIMIT_CPU, (cpu, cpu + 5))

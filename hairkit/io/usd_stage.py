@@ -62,7 +62,9 @@ def read(path: Path) -> Found:
         layers = _own_layers(path)
         stage = Usd.Stage.Open(layers[0], Usd.Stage.LoadAll)
         return _read_stage(stage, path)
-    except Tf.ErrorException as error:
+    except FileError:
+        raise
+    except (Tf.ErrorException, RuntimeError, TypeError, ValueError) as error:
         raise FileError(f"not readable as OpenUSD ({_reason(error)})") from error
 
 
@@ -242,7 +244,10 @@ def _piece(curves: Any, times: list[Any], matrix: np.ndarray, warnings: list[str
 
 def _points(prim: Any, piece: Piece, time: Any) -> np.ndarray:
     values = UsdGeom.BasisCurves(prim).GetPointsAttr().Get(time)
-    points = np.array(() if values is None else values, np.float32).reshape(-1, 3)
+    points = np.zeros((0, 3)) if values is None else np.array(values)
+    if points.ndim != 2 or points.shape[1] != 3 or points.dtype.kind != "f":
+        raise FileError(f"{piece.name}: points are {points.dtype} {points.shape}, expected point3f")
+    points = points.astype(np.float32, copy=False)
     if len(points) != piece.vertices:
         raise FileError(
             f"{piece.name}: {len(points)} points at time code {time}, "
@@ -338,5 +343,8 @@ def _fit(
 
 def _reason(error: Exception) -> str:
     """Return what the library says, without where in its source it says so."""
-    said = " ".join(str(error).split())
+    try:
+        said = " ".join(str(error).split())
+    except UnicodeDecodeError:
+        return "text that is not UTF-8"
     return said.rsplit("Error in ", 1)[-1][-160:].split("] ", 1)[-1]
