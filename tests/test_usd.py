@@ -291,8 +291,8 @@ def test_nothing_outside_the_folder_is_opened(tmp_path: Path, arc: str):
         "references": f'def "a" (prepend references = {asset}</curves>) {{}}',
         "payload": f'def "a" (prepend payload = {asset}</curves>) {{}}',
         "sublayer": "",
-        "variant": 'def "a" (variants = { string v = "x" }\n prepend variantSets = "v") {'
-        f' variantSet "v" = {{ "x" (prepend references = {asset}</curves>) {{ }} }} }}',
+        "variant": 'def "a" (variants = { string v = "x" }\nprepend variantSets = "v") {\n'
+        f'variantSet "v" = {{\n"x" (prepend references = {asset}</curves>) {{\n}}\n}}\n}}',
         "nested": 'def "a" (prepend references = @./inner.usda@</a>) {}',
         "link": 'def "a" (prepend references = @./link.usda@</curves>) {}',
     }

@@ -234,7 +234,8 @@ def _basis(first: Any, schema: Any, counts: np.ndarray) -> str | None:
     bezier = first.getBasis() == AbcGeom.BasisType.kBezierBasis
     fits = bool((counts % 3 == 1).all() and (counts > 1).any())
     knots = schema.getKnotsProperty()
-    return "bezier" if bezier and fits and not knots.valid() else None
+    knotted = knots.valid() and knots.getNumSamples() > 0 and len(knots.samples[0]) > 0
+    return "bezier" if bezier and fits and not knotted else None
 
 
 def _points(curves: _Curves, piece: Piece, time: float) -> np.ndarray:
