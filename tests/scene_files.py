@@ -40,6 +40,12 @@ def full_set(frames: int = 1, *, start: float = 0.0) -> StrandSet:
     )
 
 
+def given(value: np.ndarray | None) -> np.ndarray:
+    """Return a field that must be there."""
+    assert value is not None
+    return value
+
+
 @contextmanager
 def opened_in(folder: Path) -> Iterator[list[str]]:
     """Collect the names of files in a folder that any process opens meanwhile (inotify)."""

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import scene_files
 from alembic3d import Abc, AbcCoreAbstract, AbcGeom
-from scene_files import COUNTS, FIELDS, full_set
+from scene_files import COUNTS, FIELDS, full_set, given
 
 from hairkit.errors import FileError, FileWarning
 from hairkit.io import alembic
@@ -25,9 +25,9 @@ KINDS = {
 }
 
 
-def save(path: Path, strands: StrandSet) -> Path:
+def save(path: Path, strands: StrandSet, **options: Any) -> Path:
     """Write every frame of a set."""
-    with alembic.writer(path, strands, len(strands.times)) as add:
+    with alembic.writer(path, strands, len(strands.times), **options) as add:
         for points, time in zip(strands.points, strands.times, strict=True):
             add(points, float(time))
     return path
@@ -83,7 +83,7 @@ def test_strands_come_back_as_they_were(tmp_path: Path, frames: int):
         np.testing.assert_array_equal(getattr(back, name), getattr(strands, name), err_msg=name)
     for name in ("points", "widths"):
         np.testing.assert_allclose(getattr(back, name), getattr(strands, name), rtol=1e-6)
-    np.testing.assert_allclose(back.colors, strands.colors, atol=1e-6)
+    np.testing.assert_allclose(given(back.colors), given(strands.colors), atol=1e-6)
     np.testing.assert_allclose(back.times, strands.times, atol=1e-12)
     assert os.listdir(tmp_path) == ["a.abc"]
 
@@ -115,7 +115,7 @@ def test_library_sees_unreals_attributes(tmp_path: Path):
         "groom_group_id": ("kInt32POD", 1, "uni", strands.groups),
         "groom_guide": ("kInt32POD", 1, "uni", strands.guides),
         "groom_root_uv": ("kFloat32POD", 2, "uni", strands.root_uv),
-        "groom_width": ("kFloat32POD", 1, "vtx", strands.widths * np.float32(100)),
+        "groom_width": ("kFloat32POD", 1, "vtx", (given(strands.widths) / 0.01).astype(np.float32)),
         "groom_color": ("kFloat32POD", 3, "vtx", None),
     }
     for name, (pod, extent, scope, value) in expected.items():
@@ -168,10 +168,13 @@ def test_unit_is_unreals_or_given(tmp_path: Path, groom: bool, units: str | None
     np.testing.assert_allclose(back.points[0], random_points(3) * scale, rtol=1e-6)
 
 
-def test_unknown_units_are_refused(tmp_path: Path):
-    """Ask for a unit that is none."""
-    with pytest.raises(FileError, match=r"units: 'cmm', expected one of .*did you mean 'cm'"):
-        alembic.read(tmp_path / "a.abc", units="cmm")
+def test_units_are_written_as_asked_and_unknown_ones_refused(tmp_path: Path):
+    """Write metres, and ask for a unit that is none."""
+    strands = full_set()
+    path = save(tmp_path / "a.abc", strands, units="m")
+    np.testing.assert_array_equal(alembic.read(path, units="m").points, strands.points)
+    with pytest.raises(FileError, match=r"units: 'feet', expected one of m, dm, cm, mm, in"):
+        alembic.read(tmp_path / "a.abc", units="feet")
 
 
 def test_moving_transforms_make_frames(tmp_path: Path):
@@ -253,8 +256,7 @@ def test_attributes_of_other_writers(tmp_path: Path):
     back = alembic.read(tmp_path / "a.abc")
     assert back.groups is not None and back.groups.tolist() == [3, 3, 4, 4]
     assert back.ids is not None and back.ids.tolist() == [3, 13, 4, 14]
-    assert back.root_uv is not None
-    np.testing.assert_array_equal(back.root_uv, [[0.75, 1.0], [0.25, 0.5]] * 2)
+    np.testing.assert_array_equal(given(back.root_uv), [[0.75, 1.0], [0.25, 0.5]] * 2)
 
 
 def unsigned(values: list[int]) -> Any:

@@ -11,21 +11,22 @@ from typing import Any
 import numpy as np
 
 from hairkit import __version__
-from hairkit.errors import FileError, nearest
-from hairkit.head import UNITS
+from hairkit.errors import FileError
 from hairkit.io.curves import linear_from_srgb
 from hairkit.io.files import written_beside
-from hairkit.io.scenes import check_frame, read_scene, require, warn_of_lost
+from hairkit.io.scenes import check_frame, in_units, metres_in, read_scene, require
 from hairkit.io.strand_set import AddFrame, StrandSet
 
 ENDINGS = (".abc",)
 """Endings of the files that are read and written."""
 
+HOLDS = ("points", "counts", "times", "widths", "colors", "root_uv", "root_normals")
+HOLDS += ("ids", "groups", "guides")
+"""Fields of a strand set that have a place in such a file."""
+
 _LIBRARY = "Alembic"
 _HDF5 = b"\x89HDF\r\n\x1a\n"
 _OGAWA = b"Ogawa"
-_CM = 100.0
-"""Centimetres in a metre; Unreal's grooms are in centimetres."""
 
 
 def read(path: Path, *, units: str | None = None) -> StrandSet:
@@ -51,10 +52,7 @@ def read(path: Path, *, units: str | None = None) -> StrandSet:
         FileError: The library is not installed; or the file is no Ogawa archive, has strands that
             do not fit its points, or none.
     """
-    if units is not None and units not in UNITS:
-        raise FileError(
-            f"units: {units!r}, expected one of {', '.join(UNITS)}{nearest(units, UNITS)}"
-        )
+    scale = None if units is None else metres_in(units)
     try:
         with open(path, "rb") as file:
             start = file.read(8)
@@ -70,16 +68,15 @@ def read(path: Path, *, units: str | None = None) -> StrandSet:
     if len(start) < 6 or start[5] != 0xFF:
         raise FileError(f"{path}: was never finished by its writer, expected a whole Alembic file")
     require("alembic3d", "alembic", path)
-    scale = None if units is None else UNITS[units]
     return read_scene("hairkit.io.abc_archive:read", path, library=_LIBRARY, scale=scale)
 
 
 @contextmanager
-def writer(path: Path, like: StrandSet, frames: int) -> Iterator[AddFrame]:
+def writer(path: Path, like: StrandSet, frames: int, *, units: str = "cm") -> Iterator[AddFrame]:
     """Write strands as one curves object for Unreal, frame by frame.
 
-    Positions and widths are in centimetres, as Unreal's importer expects, and +Y is up, as in
-    Alembic files from other tools. Curves are linear. Memory stays flat: samples are written as
+    Positions and widths are in centimetres by default, as Unreal's importer expects, and +Y is up,
+    as in Alembic files from other tools. Curves are linear. Memory stays flat: samples are written as
     they come. Alembic wants to know the times of frames before the first: they are those of
     ``like`` if it has as many, else evenly spaced as the first two.
 
@@ -87,15 +84,17 @@ def writer(path: Path, like: StrandSet, frames: int) -> Iterator[AddFrame]:
         path: The file.
         like: What it is a motion of.
         frames: How many frames will come.
+        units: One of `hairkit.head.UNITS`: what lengths are in. Alembic does not say it in the
+            file, and `read` takes grooms for centimetres.
 
     Raises:
         FileError: The library is not installed, a frame has another shape or comes at another
             time, or the file cannot be written.
     """
     require("alembic3d", "alembic", path)
-    warn_of_lost(path, like, ("head_pose", "groom"), _LIBRARY)
+    metres = metres_in(units)
     with written_beside(path) as beside:
-        motion = _Motion(beside, path, like, frames)
+        motion = _Motion(beside, path, like, frames, metres)
         try:
             yield motion.add
             motion.finish()
@@ -106,9 +105,11 @@ def writer(path: Path, like: StrandSet, frames: int) -> Iterator[AddFrame]:
 class _Motion:
     """An archive that frames are added to."""
 
-    def __init__(self, beside: Path, path: Path, like: StrandSet, frames: int) -> None:
+    def __init__(
+        self, beside: Path, path: Path, like: StrandSet, frames: int, metres: float
+    ) -> None:
         self.path, self.beside, self.like, self.frames = path, beside, like, frames
-        self.total = int(like.counts.sum())
+        self.total, self.metres = int(like.counts.sum()), metres
         self.count = 0
         self.times = like.times if len(like.times) == frames else None
         self.first: tuple[np.ndarray, float] | None = None
@@ -116,7 +117,7 @@ class _Motion:
 
     def add(self, points: np.ndarray, time: float) -> None:
         """Write a frame, the first one when the second tells the step."""
-        points = check_frame(self.path, np.asarray(points), self.total, self.count)
+        points = check_frame(self.path, np.asarray(points), self.total, self.count, self.metres)
         self.count += 1
         if self.schema is None:
             if self.first is None and self.frames > 1:
@@ -157,7 +158,7 @@ class _Motion:
             kept = AbcCoreAbstract.TimeSampling(step, float(times[0]))
         try:
             archive = Abc.OArchive(str(self.beside))
-            self.schema = _define(archive, kept, self.like)
+            self.schema = _define(archive, kept, self.like, self.metres)
         except RuntimeError as error:
             raise FileError(
                 f"{self.path}: could not be written, expected room and permission"
@@ -189,10 +190,10 @@ class _Motion:
         from alembic3d import AbcGeom
 
         # What a sample does not say falls back to other values than the last one's.
-        positions = imath.V3fArrayFromBuffer(points * np.float32(_CM))
+        positions = imath.V3fArrayFromBuffer(points)
         if self.like.widths is not None and self.schema.getNumSamples() == 0:
             width = AbcGeom.OFloatGeomParamSample(
-                imath.FloatArrayFromBuffer(self.like.widths * np.float32(_CM)),
+                imath.FloatArrayFromBuffer(in_units(self.like.widths, self.metres)),
                 AbcGeom.GeometryScope.kVertexScope,
             )
         else:
@@ -208,7 +209,7 @@ class _Motion:
         self.schema.set(sample)
 
 
-def _define(archive: Any, times: Any, like: StrandSet) -> Any:
+def _define(archive: Any, times: Any, like: StrandSet, metres: float) -> Any:
     """Make the objects and everything that does not move; return the curves' schema."""
     import imath
     from alembic3d import Abc, AbcGeom
@@ -234,7 +235,7 @@ def _define(archive: Any, times: Any, like: StrandSet) -> Any:
         array = imath.V3fArrayFromBuffer(like.root_normals)
         _param(params, "ON3fGeomParam", "root_normal", array, scope.kUniformScope)
     if like.widths is not None:
-        array = imath.FloatArrayFromBuffer(like.widths * np.float32(_CM))
+        array = imath.FloatArrayFromBuffer(in_units(like.widths, metres))
         _param(params, "OFloatGeomParam", "groom_width", array, scope.kVertexScope)
     if like.colors is not None:
         # A colour array has no buffer; each of its channels has.

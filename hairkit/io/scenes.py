@@ -2,13 +2,13 @@
 
 import importlib.util
 import warnings
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from hairkit.errors import FileError, FileWarning
+from hairkit.errors import FileError, FileWarning, nearest
+from hairkit.head import UNITS
 from hairkit.io.guard import read_guarded
 from hairkit.io.strand_set import FIELDS, StrandSet
 
@@ -81,11 +81,17 @@ def read_scene(
         raise FileError(f"{path}: {error}") from error
 
 
-def warn_of_lost(path: Path, strands: StrandSet, names: Sequence[str], where: str) -> None:
-    """Warn of fields that a format has no place for, by name, once for a file."""
-    lost = [name for name in names if getattr(strands, name) is not None]
-    if lost:
-        warn(path, f"{', '.join(lost)} not kept: {where} has no place for it")
+def metres_in(units: str) -> float:
+    """Return how many metres a unit is.
+
+    Raises:
+        FileError: It is none of `hairkit.head.UNITS`.
+    """
+    if units not in UNITS:
+        raise FileError(
+            f"units: {units!r}, expected one of {', '.join(UNITS)}{nearest(units, UNITS)}"
+        )
+    return UNITS[units]
 
 
 def warn(path: Path, message: str) -> None:
@@ -93,8 +99,10 @@ def warn(path: Path, message: str) -> None:
     warnings.warn(f"{path}: {message}", FileWarning, stacklevel=3)
 
 
-def check_frame(path: Path, points: np.ndarray, total: int, frame: int) -> np.ndarray:
-    """Return one frame's points as f32, after comparing it with the set it belongs to.
+def check_frame(
+    path: Path, points: np.ndarray, total: int, frame: int, metres: float
+) -> np.ndarray:
+    """Return one frame's points in a file's unit, f32, after comparing it with the set it is of.
 
     Raises:
         FileError: The shape is another.
@@ -103,7 +111,13 @@ def check_frame(path: Path, points: np.ndarray, total: int, frame: int) -> np.nd
         raise FileError(
             f"{path}: frame {frame} has points of shape {points.shape}, expected ({total}, 3)"
         )
-    return np.ascontiguousarray(points, np.float32)
+    return in_units(points, metres)
+
+
+def in_units(lengths: np.ndarray, metres: float) -> np.ndarray:
+    """Return lengths [m] in another unit, f32; metres bit for bit."""
+    scaled = lengths if metres == 1.0 else lengths / metres
+    return np.ascontiguousarray(scaled, np.float32)
 
 
 def _short(counts: np.ndarray) -> np.ndarray:

@@ -14,11 +14,15 @@ from hairkit import __version__
 from hairkit.errors import FileError
 from hairkit.io.curves import linear_from_srgb
 from hairkit.io.files import written_beside
-from hairkit.io.scenes import check_frame, read_scene, require, warn_of_lost
+from hairkit.io.scenes import check_frame, in_units, metres_in, read_scene, require
 from hairkit.io.strand_set import AddFrame, StrandSet
 
 ENDINGS = (".usd", ".usda", ".usdc")
 """Endings of the files that are read and written; .usd is written in USD's binary form."""
+
+HOLDS = ("points", "counts", "times", "widths", "colors", "root_uv", "root_normals")
+HOLDS += ("ids", "groups", "guides")
+"""Fields of a strand set that have a place in such a file."""
 
 _LIBRARY = "OpenUSD"
 _TEXT = b"#usda"
@@ -36,7 +40,7 @@ _SLOT = "0: [(16777216, 16777216, 16777216)],"
 """A sample as the library writes it, in whose place a text layer gets all of them."""
 
 
-def read(path: Path) -> StrandSet:
+def read(path: Path, *, units: str | None = None) -> StrandSet:
     """Read all visible strands of an OpenUSD file: metres, +Y up, world frame.
 
     Read are `UsdGeomBasisCurves`, several prims put together, with the transforms above them at
@@ -49,7 +53,11 @@ def read(path: Path) -> StrandSet:
     are left out. Frames are the time samples of points and transforms, together.
 
     Nothing outside the file's folder is opened, and the library runs in a process of its own with
-    limits: of 10,000 damaged files some end it, and it is not the caller that ends.
+    limits: some damaged files end it, and it is not the caller that ends.
+
+    Args:
+        path: The file.
+        units: One of `hairkit.head.UNITS` in place of what the file says.
 
     Raises:
         FileError: The library is not installed; or the file is no OpenUSD layer, refers to
@@ -59,6 +67,7 @@ def read(path: Path) -> StrandSet:
         raise FileError(
             f"{path}: is a package, expected .usd, .usda or .usdc (unpack it: it is a zip archive)"
         )
+    scale = None if units is None else metres_in(units)
     require("pxr", "usd", path)
     try:
         with open(path, "rb") as file:
@@ -66,15 +75,19 @@ def read(path: Path) -> StrandSet:
     except OSError as error:
         raise FileError(f"{path}: cannot be read ({error.strerror or error})") from error
     return read_scene(
-        "hairkit.io.usd_stage:read", path, library=_LIBRARY, memory=_TEXT_MEMORY if text else 12
+        "hairkit.io.usd_stage:read",
+        path,
+        library=_LIBRARY,
+        memory=_TEXT_MEMORY if text else 12,
+        scale=scale,
     )
 
 
 @contextmanager
 def writer(
-    path: Path, like: StrandSet, frames: int, *, physics: bool = False
+    path: Path, like: StrandSet, frames: int, *, physics: bool = False, units: str = "m"
 ) -> Iterator[AddFrame]:
-    """Write strands as one BasisCurves prim, frame by frame, in metres and +Y up.
+    """Write strands as one BasisCurves prim, frame by frame, with +Y up.
 
     Curves are cubic Catmull-Rom with pinned ends: they go through every point, and OpenUSD counts
     a segment for strands of two points already. Several frames are time samples; one frame at time
@@ -88,15 +101,16 @@ def writer(
             ``PhysicsDeformableBodyAPI`` and ``PhysicsCurvesDeformableSimAPI``, and the first frame
             as default value too. Both schemas are proposals: usd-core up to 26.11 does not
             register them, so they stand in ``apiSchemas`` by name.
+        units: One of `hairkit.head.UNITS`: what lengths are in, which the file says.
 
     Raises:
         FileError: The library is not installed, a frame has another shape or is not later than the
             one before, or the file cannot be written.
     """
     require("pxr", "usd", path)
-    warn_of_lost(path, like, ("head_pose", "groom"), _LIBRARY)
+    metres = metres_in(units)
     with written_beside(path) as beside:
-        motion = _Motion(beside, path, like, frames, physics)
+        motion = _Motion(beside, path, like, frames, physics, metres)
         try:
             yield motion.add
             motion.finish()
@@ -108,26 +122,39 @@ class _Motion:
     """A layer that frames are added to."""
 
     def __init__(
-        self, beside: Path, path: Path, like: StrandSet, frames: int, physics: bool
+        self,
+        beside: Path,
+        path: Path,
+        like: StrandSet,
+        frames: int,
+        physics: bool,
+        metres: float,
     ) -> None:
         Sdf = _pxr("Sdf")
         Usd = _pxr("Usd")
 
         self.path, self.beside, self.frames, self.physics = path, beside, frames, physics
         self.total = int(like.counts.sum())
-        self.reach = 0.0 if like.widths is None else float(like.widths.max(initial=0.0)) / 2
+        self.metres = metres
+        widest = 0.0 if like.widths is None else float(like.widths.max(initial=0.0))
+        self.reach = widest / metres / 2
         self.text = path.suffix.lower() == ".usda"
-        layer = (
-            Sdf.Layer.CreateAnonymous(".usda") if self.text else Sdf.Layer.CreateNew(str(beside))
-        )
-        if layer is None:
-            raise FileError(f"{path}: could not be written, expected room and permission")
+        try:
+            layer = (
+                Sdf.Layer.CreateAnonymous(".usda")
+                if self.text
+                else Sdf.Layer.CreateNew(str(beside))
+            )
+        except _pxr("Tf").ErrorException as error:
+            raise FileError(
+                f"{path}: could not be written, expected room and permission"
+            ) from error
         self.layer = layer
         self.stage = Usd.Stage.Open(layer)
         self.spool: IO[bytes] | None = None
         if self.text:
             self.spool = tempfile.TemporaryFile(dir=path.parent)
-        self.curves = _define(self.stage, like, physics)
+        self.curves = _define(self.stage, like, physics, metres)
         self.count, self.rate, self.unsaved = 0, 0.0, 0
         self.first: tuple[np.ndarray, float] | None = None
         self.codes: list[float] = []
@@ -135,7 +162,7 @@ class _Motion:
 
     def add(self, points: np.ndarray, time: float) -> None:
         """Write a frame, the first one when the second tells the rate."""
-        points = check_frame(self.path, np.asarray(points), self.total, self.count)
+        points = check_frame(self.path, np.asarray(points), self.total, self.count, self.metres)
         if not time > self.time:
             raise FileError(
                 f"{self.path}: frame {self.count} is at {time} s, expected later than {self.time} s"
@@ -241,13 +268,13 @@ class _Motion:
             file.write(after.encode())
 
 
-def _define(stage: Any, like: StrandSet, physics: bool) -> Any:
+def _define(stage: Any, like: StrandSet, physics: bool, metres: float) -> Any:
     """Define the prim and everything of it that does not move."""
     Sdf = _pxr("Sdf")
     UsdGeom = _pxr("UsdGeom")
     Vt = _pxr("Vt")
 
-    UsdGeom.SetStageMetersPerUnit(stage, 1.0)
+    UsdGeom.SetStageMetersPerUnit(stage, metres)
     UsdGeom.SetStageUpAxis(stage, UsdGeom.Tokens.y)
     stage.GetRootLayer().documentation = f"hairkit {__version__}"
     root = UsdGeom.Xform.Define(stage, _CURVES.rpartition("/")[0])
@@ -262,7 +289,7 @@ def _define(stage: Any, like: StrandSet, physics: bool) -> Any:
         for schema in ("PhysicsDeformableBodyAPI", "PhysicsCurvesDeformableSimAPI"):
             curves.GetPrim().AddAppliedSchema(schema)
     if like.widths is not None:
-        curves.CreateWidthsAttr(Vt.FloatArray.FromNumpy(like.widths))
+        curves.CreateWidthsAttr(Vt.FloatArray.FromNumpy(in_units(like.widths, metres)))
         curves.SetWidthsInterpolation(UsdGeom.Tokens.vertex)
     types = Sdf.ValueTypeNames
     values: list[tuple[str, Any, str, Any, np.ndarray | None]] = [

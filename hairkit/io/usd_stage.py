@@ -52,8 +52,12 @@ _NUMBERS = {
 _ROOT_UV = ("groom_root_uv", "st", "root_uv", "rootUV", "uv")
 
 
-def read(path: Path) -> Found:
+def read(path: Path, *, scale: float | None = None) -> Found:
     """Read every visible `UsdGeomBasisCurves` of a file.
+
+    Args:
+        path: The file.
+        scale: Metres in one of its units, in place of what it says.
 
     Raises:
         FileError: It is not OpenUSD, refers to something outside its folder, or has no strands.
@@ -61,7 +65,7 @@ def read(path: Path) -> Found:
     try:
         layers = _own_layers(path)
         stage = Usd.Stage.Open(layers[0], Usd.Stage.LoadAll)
-        return _read_stage(stage, path)
+        return _read_stage(stage, path, scale)
     except FileError:
         raise
     except (Tf.ErrorException, RuntimeError, TypeError, ValueError) as error:
@@ -112,12 +116,12 @@ def _inside(asset: str, beside: Path, folder: Path) -> Path:
     return file
 
 
-def _read_stage(stage: Any, path: Path) -> Found:
+def _read_stage(stage: Any, path: Path, scale: float | None) -> Found:
     warnings: list[str] = []
     prims = _curves(stage, warnings)
     codes = _time_codes(prims)
     times = [Usd.TimeCode(code) for code in codes] or [Usd.TimeCode.Default()]
-    to_metres = _to_metres(stage)
+    to_metres = _to_metres(stage, scale)
     cache = UsdGeom.XformCache(times[0])
     pieces: list[Piece] = []
     kept: list[Any] = []
@@ -192,8 +196,8 @@ def _time_codes(prims: list[Any]) -> list[float]:
     return sorted(codes)
 
 
-def _to_metres(stage: Any) -> np.ndarray:
-    scale = UsdGeom.GetStageMetersPerUnit(stage)
+def _to_metres(stage: Any, scale: float | None) -> np.ndarray:
+    scale = UsdGeom.GetStageMetersPerUnit(stage) if scale is None else scale
     if not (np.isfinite(scale) and scale > 0.0):
         raise FileError(f"metersPerUnit is {scale}, expected a number above 0")
     up = str(UsdGeom.GetStageUpAxis(stage))
