@@ -76,8 +76,8 @@ def writer(path: Path, like: StrandSet, frames: int, *, units: str = "cm") -> It
     """Write strands as one curves object for Unreal, frame by frame.
 
     Positions and widths are in centimetres by default, as Unreal's importer expects, and +Y is up,
-    as in Alembic files from other tools. Curves are linear. Memory stays flat: samples are written as
-    they come. Alembic wants to know the times of frames before the first: they are those of
+    as in Alembic files from other tools. Curves are linear. Memory stays flat: samples are written
+    as they come. Alembic wants to know the times of frames before the first: they are those of
     ``like`` if it has as many, else evenly spaced as the first two.
 
     Args:

@@ -197,7 +197,7 @@ def _time_codes(prims: list[Any]) -> list[float]:
 
 
 def _to_metres(stage: Any, scale: float | None) -> np.ndarray:
-    scale = UsdGeom.GetStageMetersPerUnit(stage) if scale is None else scale
+    scale = float(UsdGeom.GetStageMetersPerUnit(stage)) if scale is None else scale
     if not (np.isfinite(scale) and scale > 0.0):
         raise FileError(f"metersPerUnit is {scale}, expected a number above 0")
     up = str(UsdGeom.GetStageUpAxis(stage))
