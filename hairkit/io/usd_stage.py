@@ -351,4 +351,4 @@ def _reason(error: Exception) -> str:
         said = " ".join(str(error).split())
     except UnicodeDecodeError:
         return "text that is not UTF-8"
-    return said.rsplit("Error in ", 1)[-1][-160:].split("] ", 1)[-1]
+    return said.rsplit(" : '", 1)[-1].rstrip("' ")[-160:]
