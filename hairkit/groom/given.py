@@ -82,8 +82,9 @@ def groom_from_lines(
     style = _given_style(style, lengths[chosen], bool(len(drawn)))
     guide_counts = point_counts(style, lengths[chosen] / style.length).astype(np.int64)
     lines = along_strands(
-        *rows_of(points, counts, chosen), np.repeat(1.0 / (guide_counts - 1), guide_counts)
-        * _places(guide_counts), guide_counts
+        *rows_of(points, counts, chosen),
+        np.repeat(1.0 / (guide_counts - 1), guide_counts) * _places(guide_counts),
+        guide_counts,
     )
     start = np.cumsum(guide_counts) - guide_counts
     roots = lines[start]

@@ -21,7 +21,7 @@ class DrawnHairs:
     """Rest pose [m], root to tip, all with as many points, shape (hairs, points, 3)."""
 
     shares: NDArray[np.float32] = field(repr=False)
-    """How far along its hair each point is, 0 at the root to 1 at the tip, shape (hairs, points)."""
+    """How far along its hair each point is, root 0 to tip 1, shape (hairs, points)."""
 
     lengths: NDArray[np.float64] = field(repr=False)
     """Length of each hair [m], shape (hairs,)."""
