@@ -24,6 +24,10 @@ class FileError(HairkitError):
     """A file cannot be read or written, or its format is not known."""
 
 
+class FileWarning(UserWarning):
+    """Something in a file was left out, looks wrong, or has no place in the file's format."""
+
+
 class RigError(HairkitError):
     """A hair mesh cannot be rigged, or must not be; nothing was changed.
 

@@ -206,7 +206,7 @@ class Head:
             raise HeadError(
                 f"units: expected one of {', '.join(UNITS)}, got {units!r}{nearest(units, UNITS)}"
             )
-        turn = _axes_to_head(up, front)
+        turn = axes_to_head(up, front)
         _check_angles(label, crown, hairline)
         raw, faces, colors = _read_mesh(path)
         vertices = raw * UNITS[units] @ turn.T
@@ -273,7 +273,7 @@ class Head:
         axis = int(np.abs(turn[1]).argmax())
         up = ("-" if turn[1, axis] < 0.0 else "") + "xyz"[axis]
         # Such points have been turned upright, but not yet to where this face looks.
-        turn = turn @ _axes_to_head(up, None).T
+        turn = turn @ axes_to_head(up, None).T
         return np.asarray(points, dtype=np.float64) @ turn.T - self.file_offset
 
     def scalp_limit(self, directions: ArrayLike) -> Points:
@@ -344,7 +344,7 @@ def _smoothstep(value: Points) -> Points:
     return value * value * (3.0 - 2.0 * value)
 
 
-def _axes_to_head(up: str, front: str | None) -> Points:
+def axes_to_head(up: str, front: str | None) -> Points:
     """Return the rotation from a file's axes to +Y up and +Z front, shape (3, 3)."""
     if front is None:
         front = "-y" if up.strip("+-") == "z" else "z"

@@ -7,6 +7,9 @@ put back beside where the guide is now. With guides at rest that gives the hair'
 from hairkit.backend import ti
 from hairkit.draw.expand import KEEP_OUT_TURNS, SHIFT, on_curve, solid, triple, unit
 
+WEDGED = 5e-4
+"""A point that two turns have left this deep has no room where it is [m]."""
+
 
 @ti.kernel
 def turn_guides(
@@ -62,13 +65,13 @@ def turn_guides(
 def keep_above(hair: ti.template(), whole: ti.template(), distance: ti.template(), x, least, guide):
     """Move a point out of head and body as far as it was out of them at rest.
 
-    Where head and body leave no room, the point goes halfway to its guide's line each turn.
+    Where head and body leave no room, the point goes halfway to its guide's line in later turns.
     """
     for turn_index in range(KEEP_OUT_TURNS):
         answer = solid(hair, whole, distance, turn_index % 2, x)
         if answer[0] < least:
             x += ti.Vector([answer[1], answer[2], answer[3]]) * (least - answer[0])
-            if turn_index > 3:
+            if turn_index > 3 and answer[0] < least - WEDGED:
                 x += 0.5 * (guide - x)
     return x
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hairkit.errors import GroomError
+from hairkit.errors import FileWarning, GroomError
 from hairkit.groom import Groom
 from hairkit.groom.given import groom_from_lines, rows_of, strand_lengths
 from hairkit.head import UNITS, Head
@@ -184,4 +184,4 @@ def _named(strands: np.ndarray) -> str:
 
 
 def _warn(line: str) -> None:
-    warnings.warn(line, stacklevel=4)
+    warnings.warn(line, FileWarning, stacklevel=4)
