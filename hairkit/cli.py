@@ -8,6 +8,7 @@ import re
 import shutil
 import signal
 import sys
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -179,11 +180,13 @@ def simulate(
         str,
         typer.Argument(
             metavar="STYLE|GROOM|RIGGED",
-            help="A style's name, a .toml file, an .npz, or rigged hair: .glb, .gltf or .vrm.",
+            help="A style's name, a .toml file, a file of strands, or rigged hair: .glb, .gltf or "
+            ".vrm.",
         ),
     ],
     out: Annotated[
-        Path, typer.Option(help="The file to write: .mp4, .png or .npz; .glb of rigged hair.")
+        Path,
+        typer.Option(help="The file to write: .mp4, .png or strands; .glb of rigged hair."),
     ],
     head: HeadOption = None,
     units: UnitsOption = "m",
@@ -193,7 +196,20 @@ def simulate(
         str, typer.Option(help=f"{MOTIONS}, or a file of poses (.npz .npy .json .csv).")
     ] = "turn",
     seconds: Annotated[float, typer.Option(help="How long [s].")] = 5.0,
-    guides: Annotated[int, typer.Option(help="Simulated strands.")] = 160,
+    guides: Annotated[
+        int | None,
+        typer.Option(help="Simulated strands: 160 of a style; of a file as many as it needs."),
+    ] = None,
+    segments: Annotated[
+        int | None, typer.Option(help="Of a long guide; by default the style's.")
+    ] = None,
+    look: Annotated[
+        str | None,
+        typer.Option("--style", help="Of strands in a file: a style's name or file, or natural."),
+    ] = None,
+    what: Annotated[
+        str, typer.Option(help="Which strands to write: guides, or hairs as they are drawn.")
+    ] = "guides",
     wind: Annotated[
         tuple[float, float, float], typer.Option(metavar="X Y Z", help="Wind [m/s].")
     ] = (0.0, 0.0, 0.0),
@@ -208,14 +224,20 @@ def simulate(
     """Simulate a style on a moving head, to a video, a picture or strands; or rigged hair."""
     from hairkit import motions
     from hairkit.io.files import check_output
+    from hairkit.io.strands import ENDINGS
 
     # Everything that can be wrong is found before Taichi loads and before anything is grown.
     rigged = Path(style).suffix.lower() in RIGGED
-    check_output(out, (".glb", ".gltf") if rigged else (".mp4", ".png", ".npz"))
+    check_output(out, (".glb", ".gltf") if rigged else (".mp4", ".png", *ENDINGS))
     _number("--seconds", seconds, 1e-3, 3600.0, "s")
     frames = rate if rate is not None else (30.0 if out.suffix.lower() == ".mp4" else 60.0)
     _number("--rate", frames, 1.0, 1000.0, "frames a second")
-    checked_count("--guides", guides, 1, 1_000_000)
+    if guides is not None:
+        checked_count("--guides", guides, 1, 1_000_000)
+    if segments is not None:
+        checked_count("--segments", segments, 2, 254)
+    if what not in ("guides", "hairs"):
+        raise HairkitError(f"--what: {what!r}, expected guides or hairs")
     checked_count("--seed", seed, 0, 2**31 - 1)
     checked_count("--width", width, 16, 8192)
     checked_count("--height", height, 16, 8192)
@@ -225,7 +247,8 @@ def simulate(
     if rigged:
         sway(style, moved, out, wind=wind, backend=backend, progress=progress_bar)
         return
-    groom = _groom(style, head=head, units=units, up=up, front=front, guides=guides, seed=seed)
+    worn = None if head is None else load_head(head, units, up, front)
+    groom = _groom(style, worn, guides=guides, segments=segments, look=look, seed=seed)
 
     from hairkit.record import record
 
@@ -234,6 +257,7 @@ def simulate(
             groom,
             moved,
             out,
+            what=what,
             backend=backend,
             wind=wind,
             width=width,
@@ -303,24 +327,46 @@ def _view(style: str | None, head: Any, *, lively: bool = False, **options: Any)
 
 def _groom(
     style: str,
+    head: Any,
     *,
-    head: str | None,
-    units: str,
-    up: str,
-    front: str | None,
-    guides: int,
+    guides: int | None,
+    segments: int | None,
+    look: str | None,
     seed: int,
 ) -> Any:
-    """Grow what `simulate` was asked for."""
+    """Grow what `simulate` was asked for, or take it from a file."""
     from hairkit.groom import grow
+    from hairkit.io.strand_groom import groom_from_strands
+    from hairkit.io.strands import ENDINGS, load_strands
     from hairkit.style import load_style
 
-    if style.lower().endswith(".npz"):
-        from hairkit.io.strands import load_strands
-
-        chosen = None if head is None else load_head(head, units, up, front)
-        return load_strands(style).regrow(head=chosen, source=style)
-    return grow(load_style(style), load_head(head, units, up, front), guides=guides, seed=seed)
+    if Path(style).suffix.lower() not in ENDINGS:
+        if look is not None:
+            raise HairkitError(f"--style: {look!r} beside {style!r}, expected a file of strands")
+        grown = load_style(style)
+        if segments is not None:
+            grown = grown.replace(segments=segments)
+        return grow(grown, head or load_head(None, "m", "y", None), guides=guides or 160, seed=seed)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        strands = load_strands(style)
+        if strands.groom is not None:
+            if look is not None:
+                raise HairkitError(f"--style: {look!r}, but {style} holds a groom with its own")
+            groom = strands.regrow(head=head, source=style)
+        else:
+            groom = groom_from_strands(
+                strands,
+                head or load_head(None, "m", "y", None),
+                style=look,
+                guides=guides,
+                segments=segments,
+                seed=seed,
+                source=style,
+            )
+    for warning in said:
+        ERR.print(str(warning.message), markup=False)
+    return groom
 
 
 @app.command()

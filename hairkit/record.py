@@ -1,25 +1,33 @@
-"""Play a motion of the head through a world, and record the hair as .mp4, .png or .npz."""
+"""Play a motion of the head through a world, and record the hair as .mp4, .png or strands."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
 from hairkit.draw.camera import Camera
 from hairkit.groom import Groom
 from hairkit.io.files import check_output
-from hairkit.io.strand_set import StrandSet
+from hairkit.io.strand_set import AddFrame, StrandSet
+from hairkit.io.strands import ENDINGS as STRAND_ENDINGS
 from hairkit.io.strands import save_strands
 from hairkit.io.video import save_picture, video_writer
 from hairkit.motions import Motion
+from hairkit.sim.hair import Hair
 from hairkit.sim.world import Stats, World
 
-ENDINGS = (".mp4", ".png", ".npz")
+ENDINGS = (".mp4", ".png", *STRAND_ENDINGS)
 """What `record` can write; the ending of the output file picks one."""
 
 Progress = Callable[[str, int, int], None]
 """Told what is going on, how many steps of it are done, and of how many."""
+
+What = Literal["guides", "hairs"]
+"""Which strands are recorded: those that are simulated, or those that are drawn."""
 
 
 def record(
@@ -27,6 +35,7 @@ def record(
     motion: Motion,
     path: str | os.PathLike[str],
     *,
+    what: What = "guides",
     backend: str | None = None,
     wind: tuple[float, float, float] = (0.0, 0.0, 0.0),
     gust: float = 0.3,
@@ -36,13 +45,15 @@ def record(
 ) -> Stats:
     """Simulate a groom along a motion and write what its file's ending says.
 
-    .mp4: a video of every frame. .png: a picture of the last frame. .npz: the guides at every
-    frame, from which `load_strands` and ``hairkit simulate`` start again.
+    .mp4: a video of every frame. .png: a picture of the last frame. An ending of strands: the
+    guides, or the drawn hairs, at every frame, from which `load_strands` and ``hairkit simulate``
+    start again.
 
     Args:
         groom: What grows on which head.
         motion: How the head moves; its rate is the rate of frames. The first frame is its start.
         path: The file to write, complete or not at all.
+        what: Which strands a file of strands gets.
         backend: `World`'s.
         wind: Velocity of the air [m/s].
         gust: How much of the wind comes and goes, 0..1.
@@ -92,11 +103,12 @@ def record(
         return world.render(camera, width=width, height=height)
 
     ending = target.suffix.lower()
-    if ending == ".npz":
-        points = [hair.points().astype(np.float32) for _ in play()]
-        times = np.arange(frames) / motion.rate
+    if ending in STRAND_ENDINGS:
         poses = [motion.start, *motion]
-        save_strands(StrandSet.of(groom, points=points, times=times, head_pose=poses), target)
+        like = _strands(hair, what, motion.start)
+        with _open_strands(target, like, frames, head_pose=poses) as add:
+            for number, _ in enumerate(play()):
+                add(_points(hair, what), number / motion.rate)
     elif ending == ".png":
         for _ in play():
             pass
@@ -107,3 +119,43 @@ def record(
                 write(picture())
     world.close()
     return worst
+
+
+def _points(hair: Hair, what: What) -> np.ndarray:
+    """Return the points of guides or drawn hairs in the world [m], shape (points, 3), f32."""
+    points = hair.points() if what == "guides" else hair.drawn_points().reshape(-1, 3)
+    return points.astype(np.float32)
+
+
+def _strands(hair: Hair, what: What, pose: np.ndarray) -> StrandSet:
+    """Return what is recorded as one frame, with all that stays the same from frame to frame."""
+    if what == "guides":
+        return StrandSet.of(hair.groom, points=[hair.points()], times=[0.0], head_pose=[pose])
+    hairs, each, _ = hair.drawn_points().shape
+    width = np.float32(hair.groom.style.hair_width)
+    return StrandSet(
+        points=_points(hair, what)[None],
+        counts=np.full(hairs, each, np.int32),
+        head_pose=pose[None],
+        widths=np.full(hairs * each, width),
+    )
+
+
+@contextmanager
+def _open_strands(
+    path: Path, like: StrandSet, frames: int, *, head_pose: Sequence[np.ndarray]
+) -> Iterator[AddFrame]:
+    """Open a file of strands for frames that are added one by one."""
+    rows: list[np.ndarray] = []
+    times: list[float] = []
+
+    def add(points: np.ndarray, time: float) -> None:
+        rows.append(points)
+        times.append(time)
+
+    yield add
+    assert len(rows) == frames
+    strands = replace(
+        like, points=np.array(rows), times=np.array(times), head_pose=np.array(head_pose)
+    )
+    save_strands(strands, path)

@@ -168,7 +168,7 @@ class Layout:
             self._scattered[key] = (groom, *_drawn(groom, full))
         _, scattered, lines = self._scattered[key]
         points, mean_length = np.asarray(groom.points), style.length * float(np.mean(groom.lengths))
-        if lines is not None:
+        if groom.hairs is not None:
             points = np.concatenate([points, groom.hairs.points.reshape(-1, 3)])
             mean_length = float(np.mean(groom.hairs.lengths))
         slot = Slot(

@@ -59,7 +59,8 @@ def groom_from_strands(
     Args:
         strands: What to take; of a motion the first frame.
         head: What they grow on.
-        style: How the hair moves and looks, by its name, file or itself; None is `NATURAL`. Its
+        style: How the hair moves and looks, by its name, file or itself; None or "natural" is
+            `NATURAL`. Its
             length becomes the strands', and its ties are dropped.
         guides: How many strands are simulated; the others are drawn and follow them. None: those
             that the set marks as guides, else all of up to `FEW`, else `GUIDES`.
@@ -73,7 +74,7 @@ def groom_from_strands(
     """
     if guides is not None and guides < 1:
         raise GroomError(f"guides: {guides}, expected at least 1")
-    look = NATURAL if style is None else style
+    look = NATURAL if style is None or style == NATURAL.name else style
     look = look if isinstance(look, Style) else load_style(look)
     if segments is not None:
         look = look.replace(segments=segments)
