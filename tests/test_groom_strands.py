@@ -19,6 +19,7 @@ from hairkit.io.strand_set import StrandSet
 from hairkit.sim.world import World
 
 MakeWorld = Callable[..., World]
+UP = np.array([0.0, 1.0, 0.0])
 
 
 def lock(root: Points, count: int, length: float, bow: float) -> Points:
@@ -26,7 +27,7 @@ def lock(root: Points, count: int, length: float, bow: float) -> Points:
     out = unit(root)
     side = unit(np.cross(out, [0.2, 0.1, 1.0]))
     t = np.linspace(0.0, 1.0, count)[:, None] ** 1.4
-    line = root + length * (t * out + bow * t**2 * side - 0.4 * t**2 * np.array([0.0, 1.0, 0.0]))
+    line = root + length * (t * out + bow * t**2 * side - 0.4 * t**2 * UP)
     return line
 
 
@@ -34,7 +35,7 @@ def given(count: int = 90, seed: int = 0, head: hk.Head | None = None) -> list[P
     """Return strands of 5 to 24 points all over the top of a ball."""
     rng = np.random.default_rng(seed)
     radius = (ball_head() if head is None else head).radius
-    roots = radius * unit(rng.normal(size=(count, 3)) + [0.0, 1.5, 0.0])
+    roots = radius * unit(rng.normal(size=(count, 3)) + 1.5 * UP)
     return [
         lock(root, int(rng.integers(5, 25)), rng.uniform(0.08, 0.2), rng.uniform(-0.5, 0.5))
         for root in roots
@@ -83,7 +84,7 @@ def test_drawn_hairs_turn_rigidly_with_all_that_turns(world: MakeWorld):
 def test_drawn_hairs_keep_near_their_guides_in_motion(world: MakeWorld):
     """Shake a groom; hairs that are guides too must stay on them, all must keep their length."""
     strands = given()
-    groom = made(strands)
+    groom = made(strands, 30)
     one = world()
     hair = one.add_hair(groom)
     for turn in hk.motions.motion("shake", seconds=1.0, rate=60.0):
@@ -94,14 +95,15 @@ def test_drawn_hairs_keep_near_their_guides_in_motion(world: MakeWorld):
     moved = np.linalg.norm(np.concatenate(guides) - groom.points, axis=1).max()
     assert moved > 0.03
     assert groom.hairs is not None
-    alone = np.flatnonzero(groom.hairs.weights[:, 0] > 0.999)
-    assert len(alone) == 12
+    alone = np.flatnonzero(groom.hairs.weights[:, 0] > 0.999999)
+    assert len(alone) == 30
     for row in alone:
         guide = guides[groom.hairs.guides[row, 0]]
         assert np.linalg.norm(drawn[row, -1] - guide[-1]) < 1e-3
     length = np.linalg.norm(np.diff(drawn, axis=1), axis=2).sum(axis=1)
-    assert np.abs(length / groom.hairs.lengths - 1.0).max() < 0.25
-    assert np.abs(np.median(length / groom.hairs.lengths) - 1.0) < 0.03
+    strain = np.abs(length / groom.hairs.lengths - 1.0)
+    assert np.median(strain) < 0.02
+    assert np.percentile(strain, 95.0) < 0.15
     distance, _ = groom.head.signed_distance((drawn.reshape(-1, 3) - turn[:3, 3]) @ turn[:3, :3])
     assert distance.min() > -1e-3
 
@@ -111,7 +113,7 @@ def test_contact_leaves_the_rest_pose_alone(world: MakeWorld):
     rng = np.random.default_rng(2)
     strands = []
     for _ in range(8):
-        start, way = unit(rng.normal(size=3) + [0.0, 2.0, 0.0]), rng.normal(size=3)
+        start, way = unit(rng.normal(size=3) + 2.0 * UP), rng.normal(size=3)
         way = unit(way - start * (way @ start))
         angle = np.linspace(0.0, 1.0, 12)[:, None]
         strands.append(0.1008 * (np.cos(angle) * start + np.sin(angle) * way))
@@ -136,8 +138,8 @@ def test_guides_are_as_many_as_asked_and_strands_themselves():
     roots = np.array([line[0] for line in strands])
     for guide, length in zip(groom.strands(), groom.lengths * groom.style.length, strict=True):
         row = int(np.linalg.norm(roots - guide[0], axis=1).argmin())
-        assert off_line(guide, strands[row]) < 1e-9
-        assert np.linalg.norm(guide[-1] - strands[row][-1]) < 1e-9
+        assert off_line(guide, strands[row]) < 1e-7
+        assert np.linalg.norm(guide[-1] - strands[row][-1]) < 1e-7
         assert abs(length / lengths[row] - 1.0) < 0.01
 
 
@@ -234,8 +236,8 @@ def test_strands_off_the_head_are_left_out_by_number():
 
 def test_a_set_for_another_head_is_refused_with_a_hint():
     """Bring strands in centimetres, lying down, and from elsewhere."""
-    head = replace(ball_head(), file_from_head=pose(None, (0.0, 1.5, 0.0)))
-    stand = [line + [0.0, 1.5, 0.0] for line in given(30)]
+    head = replace(ball_head(), file_from_head=pose(None, 1.5 * UP))
+    stand = [line + 1.5 * UP for line in given(30)]
     assert len(hk.groom_from_strands(as_set(stand), head).roots) == 30
     assert len(hk.groom_from_strands(as_set(given(30)), head).roots) == 30
     with pytest.raises(GroomError, match=r"hair\.data: .*they fit in units of cm with y up"):
@@ -277,7 +279,7 @@ def test_impossible_requests_name_what_was_expected():
         counts = np.array([len(strands[0]), 2])
         groom_from_lines(lines, counts, ball_head(), NATURAL, guides=1)
     with pytest.raises(FitError, match="its strands were given"):
-        hk.fit(made(strands), {"bend": (0.0, 1.0)}, target=np.zeros((1, 3)), scenes=[hk.drape()])  # pyright: ignore
+        hk.fit(np.zeros((1, 3)), made(strands), scenes=[hk.drape()])
 
 
 def test_recorded_strands_are_simulated_again(
@@ -286,7 +288,7 @@ def test_recorded_strands_are_simulated_again(
     capsys: pytest.CaptureFixture[str],
     backend: str,
 ):
-    """Simulate strands from a file to guides and to hairs; hairs from there begin where they were."""
+    """Simulate strands of a file to guides and to hairs; these must begin where they were."""
     monkeypatch.chdir(tmp_path)
     strands = given(60)
     hk.save_strands(as_set(strands), "in.npz")
@@ -322,7 +324,7 @@ def test_pictures_tell_which_given_hair_a_pixel_shows(world: MakeWorld):
     layers = one.drawing().layers(camera, width=160, height=120)
     shown = np.unique(layers.hair[layers.hair >= 0])
     assert len(shown) > 30
-    right, up, ahead = camera.basis()
+    right, _, ahead = camera.basis()
     assert hair.groom.hairs is not None
     for row in shown[:10]:
         y, x = np.nonzero(layers.hair == row)

@@ -18,7 +18,7 @@ _KINDS: dict[str, tuple[int, int]] = {
     "guide_frame": (6, 2**10),
     "guide_turn": (9, 2**10),
     "line": (5, 2**10),
-    "line_share": (6, 2**10),
+    "line_share": (7, 2**10),
     "point": (3, 2**20),
     "color": (3, 2**20),
     "screen": (4, 2**20),

@@ -5,7 +5,11 @@ put back beside where the guide is now. With guides at rest that gives the hair'
 """
 
 from hairkit.backend import ti
-from hairkit.draw.expand import KEEP_OUT_TURNS, SHIFT, on_curve, solid, triple, unit
+from hairkit.draw.expand import KEEP_OUT_TURNS, SHIFT, on_curve, smooth, solid, triple, unit
+
+PART_FROM, PART_AT = 0.15, 0.5
+"""Places that two guides give a point may be this far apart, as a share of its hair's length up to
+it, until the second guide begins to count less, and not at all."""
 
 WEDGED = 5e-4
 """A point that two turns have left this deep has no room where it is [m]."""
@@ -119,7 +123,8 @@ def follow(
         guide_count: Points of each strand.
         guide_rest: Guide points at rest in the head's frame [m].
         line_guide: Guides that each hair follows.
-        line_share: How much each of these counts, then the hair's length as a share of theirs.
+        line_share: How much each of these counts, then the hair's length as a share of theirs,
+            then that length [m].
         line: Numbers of each point at rest, laid out as in `lines`.
         distance: Distances of every grid [m].
         guide_point: Guide points [m].
@@ -133,7 +138,8 @@ def follow(
         share = line_share[line_first + h]
         place = ti.Vector([own[0], own[1], own[2]])
         x = ti.Vector([0.0, 0.0, 0.0])
-        nearest = x
+        nearest, first = x, x
+        total = 0.0
         for leg in range(3):
             strand, weight, part = guides[0], share[0], share[3]
             if leg == 1:
@@ -162,9 +168,15 @@ def follow(
                 size = aside.dot(aside)
                 if size > 1e-16:
                     aside *= ti.sqrt(beside.dot(beside) / size)
-                x += weight * (now + aside)
+                there = now + aside
                 if leg == 0:
-                    nearest = now
+                    nearest, first = now, there
+                # Guides that went different ways share no hair: between them it would shrink.
+                apart = (there - first).norm() / ti.max(own[3] * share[6], 1e-6)
+                weight *= 1.0 - smooth((apart - PART_FROM) / (PART_AT - PART_FROM))
+                x += weight * there
+                total += weight
+        x /= total
         shift = triple(hair, SHIFT)
         point_out[point_first + n] = keep_above(
             hair, whole, distance, x + shift, own[4], nearest + shift

@@ -35,7 +35,8 @@ class Lines:
     """Guides that each hair follows, shape (hairs, 3)."""
 
     share: NDArray[np.float32]
-    """How much each guide counts (3), and how much of it the hair's length is (3), (hairs, 6)."""
+    """How much each guide counts (3), how much of it the hair's length is (3), and that length [m],
+    shape (hairs, 7)."""
 
     rest: NDArray[np.float32]
     """Guide points at rest in the head's frame [m], shape (guide points, 3)."""
@@ -84,7 +85,7 @@ def scatter_lines(groom: Any) -> tuple[Scatter, Lines]:
         # As the kernel will see them, in single precision, which itself is off by this much.
         distance, _ = head.signed_distance(flat[first : first + _BLOCK, :3])
         flat[first : first + _BLOCK, 4] = np.minimum(distance - 2e-6, NEAREST)
-    share = np.concatenate([hairs.weights[order], length / np.maximum(guide_length, length)], 1)
+    share = [hairs.weights[order], length / np.maximum(guide_length, length), length]
     along, across = rest_frames(groom.points, groom.counts, strands[:, :3])
     places = np.asarray(groom.points)[groom.starts[guides[:, 0]]]
     place = points - places[:, None]
@@ -98,7 +99,7 @@ def scatter_lines(groom: Any) -> tuple[Scatter, Lines]:
         order=order,
         line=line,
         guide=np.ascontiguousarray(guides),
-        share=share.astype(np.float32),
+        share=np.concatenate(share, axis=1).astype(np.float32),
         rest=np.asarray(groom.points, np.float32),
         frame=np.concatenate([along, across], axis=1).astype(np.float32),
         reach=reach,
