@@ -8,7 +8,6 @@ import re
 import shutil
 import signal
 import sys
-import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -347,26 +346,20 @@ def _groom(
         if segments is not None:
             grown = grown.replace(segments=segments)
         return grow(grown, head or load_head(None, "m", "y", None), guides=guides or 160, seed=seed)
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
-        strands = load_strands(style)
-        if strands.groom is not None:
-            if look is not None:
-                raise HairkitError(f"--style: {look!r}, but {style} holds a groom with its own")
-            groom = strands.regrow(head=head, source=style)
-        else:
-            groom = groom_from_strands(
-                strands,
-                head or load_head(None, "m", "y", None),
-                style=look,
-                guides=guides,
-                segments=segments,
-                seed=seed,
-                source=style,
-            )
-    for warning in said:
-        ERR.print(str(warning.message), markup=False)
-    return groom
+    strands = load_strands(style)
+    if strands.groom is not None:
+        if look is not None:
+            raise HairkitError(f"--style: {look!r}, but {style} holds a groom with its own")
+        return strands.regrow(head=head, source=style)
+    return groom_from_strands(
+        strands,
+        head or load_head(None, "m", "y", None),
+        style=look,
+        guides=guides,
+        segments=segments,
+        seed=seed,
+        source=style,
+    )
 
 
 @app.command()

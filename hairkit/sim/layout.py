@@ -169,7 +169,7 @@ def _rods(
     values = np.zeros((len(points), 9))
     values[:, :3] = points
     values[:, 7] = 1.0
-    values[:, 8] = groom.thickness
+    values[:, 8] = getattr(groom, "thickness", 1.0)
     frames = np.zeros((len(counts), 3))
     stiffest = 0.0
     for full, skip in np.unique(np.stack([counts, rigid]), axis=1).T:
