@@ -27,6 +27,7 @@ from hairkit.cli_options import (
     UnitsOption,
     UpOption,
     checked_count,
+    load_groom,
     load_head,
     progress_bar,
 )
@@ -247,7 +248,7 @@ def simulate(
         sway(style, moved, out, wind=wind, backend=backend, progress=progress_bar)
         return
     worn = None if head is None else load_head(head, units, up, front)
-    groom = _groom(style, worn, guides=guides, segments=segments, look=look, seed=seed)
+    groom = load_groom(style, worn, guides=guides, segments=segments, look=look, seed=seed)
 
     from hairkit.record import record
 
@@ -322,44 +323,6 @@ def _view(style: str | None, head: Any, *, lively: bool = False, **options: Any)
     finally:
         for path in shown.written:
             typer.echo(f"wrote {path}")
-
-
-def _groom(
-    style: str,
-    head: Any,
-    *,
-    guides: int | None,
-    segments: int | None,
-    look: str | None,
-    seed: int,
-) -> Any:
-    """Grow what `simulate` was asked for, or take it from a file."""
-    from hairkit.groom import grow
-    from hairkit.io.strand_groom import groom_from_strands
-    from hairkit.io.strands import ENDINGS, load_strands
-    from hairkit.style import load_style
-
-    if Path(style).suffix.lower() not in ENDINGS:
-        if look is not None:
-            raise HairkitError(f"--style: {look!r} beside {style!r}, expected a file of strands")
-        grown = load_style(style)
-        if segments is not None:
-            grown = grown.replace(segments=segments)
-        return grow(grown, head or load_head(None, "m", "y", None), guides=guides or 160, seed=seed)
-    strands = load_strands(style)
-    if strands.groom is not None:
-        if look is not None:
-            raise HairkitError(f"--style: {look!r}, but {style} holds a groom with its own")
-        return strands.regrow(head=head, source=style)
-    return groom_from_strands(
-        strands,
-        head or load_head(None, "m", "y", None),
-        style=look,
-        guides=guides,
-        segments=segments,
-        seed=seed,
-        source=style,
-    )
 
 
 @app.command()
