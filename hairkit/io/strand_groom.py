@@ -132,7 +132,7 @@ def _in_head(strands: StrandSet, head: Head, source: str) -> np.ndarray:
     if fits[best] <= FARTHEST_ROOT:
         return frames[best]
     hint = "expected strands made for this head, in metres and +Y up"
-    closest = FARTHEST_ROOT
+    closest = 0.3 * FARTHEST_ROOT
     for unit, scale in UNITS.items():
         for up, turned in (("y", world), ("z", world[:, [0, 2, 1]] * [1.0, 1.0, -1.0])):
             for place in (head.beside_file(turned * scale), turned * scale):
