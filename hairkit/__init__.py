@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from hairkit.groom import Groom as Groom
     from hairkit.groom import grow as grow
     from hairkit.head import Head as Head
+    from hairkit.io.strand_groom import groom_from_strands as groom_from_strands
     from hairkit.io.strand_set import StrandSet as StrandSet
     from hairkit.io.strands import load_strands as load_strands
     from hairkit.io.strands import open_strands as open_strands
@@ -74,6 +75,7 @@ _HOME = {
     "drape": "hairkit.fitting",
     "fit": "hairkit.fitting",
     "grow": "hairkit.groom",
+    "groom_from_strands": "hairkit.io.strand_groom",
     "hair_rigged": "hairkit.sway.signals",
     "load_strands": "hairkit.io.strands",
     "load_style": "hairkit.style",

@@ -28,6 +28,7 @@ from hairkit.cli_options import (
     UnitsOption,
     UpOption,
     checked_count,
+    load_groom,
     load_head,
     progress_bar,
 )
@@ -200,7 +201,8 @@ def simulate(
         str,
         typer.Argument(
             metavar="STYLE|GROOM|RIGGED",
-            help="A style's name, a .toml file, an .npz, or rigged hair: .glb, .gltf or .vrm.",
+            help="A style's name, a .toml file, a file of strands, or rigged hair: .glb, .gltf or "
+            ".vrm.",
         ),
     ],
     out: Annotated[
@@ -219,7 +221,26 @@ def simulate(
         str, typer.Option(help=f"{MOTIONS}, or a file of poses (.npz .npy .json .csv).")
     ] = "turn",
     seconds: Annotated[float, typer.Option(help="How long [s].")] = 5.0,
-    guides: Annotated[int, typer.Option(help="Simulated strands.")] = 160,
+    guides: Annotated[
+        int | None,
+        typer.Option(help="Simulated strands: 160 of a style; of a file as many as it needs."),
+    ] = None,
+    segments: Annotated[
+        int | None, typer.Option(help="Of a long guide; by default the style's.")
+    ] = None,
+    look: Annotated[
+        str | None,
+        typer.Option("--style", help="Of strands in a file: a style's name or file, or natural."),
+    ] = None,
+    strand_units: Annotated[
+        str | None, typer.Option(help="Of a file of strands that does not say: m, dm, cm, mm, in.")
+    ] = None,
+    strand_up: Annotated[
+        str | None, typer.Option(help="The upward axis of a file of strands that does not say.")
+    ] = None,
+    what: Annotated[
+        str, typer.Option(help="Which strands to write: guides, or hairs as they are drawn.")
+    ] = "guides",
     wind: Annotated[
         tuple[float, float, float], typer.Option(metavar="X Y Z", help="Wind [m/s].")
     ] = (0.0, 0.0, 0.0),
@@ -242,7 +263,12 @@ def simulate(
     _number("--seconds", seconds, 1e-3, 3600.0, "s")
     frames = rate if rate is not None else (30.0 if out.suffix.lower() == ".mp4" else 60.0)
     _number("--rate", frames, 1.0, 1000.0, "frames a second")
-    checked_count("--guides", guides, 1, 1_000_000)
+    if guides is not None:
+        checked_count("--guides", guides, 1, 1_000_000)
+    if segments is not None:
+        checked_count("--segments", segments, 2, 254)
+    if what not in ("guides", "hairs"):
+        raise HairkitError(f"--what: {what!r}, expected guides or hairs")
     checked_count("--seed", seed, 0, 2**31 - 1)
     checked_count("--width", width, 16, 8192)
     checked_count("--height", height, 16, 8192)
@@ -252,7 +278,16 @@ def simulate(
     if rigged:
         sway(style, moved, out, wind=wind, backend=backend, progress=progress_bar)
         return
-    groom = _groom(style, head=head, units=units, up=up, front=front, guides=guides, seed=seed)
+    worn = None if head is None else load_head(head, units, up, front)
+    groom = load_groom(
+        style,
+        worn,
+        guides=guides,
+        segments=segments,
+        look=look,
+        seed=seed,
+        axes={"units": strand_units, "up": strand_up},
+    )
 
     from hairkit.record import record
 
@@ -261,6 +296,7 @@ def simulate(
             groom,
             moved,
             out,
+            what=what,
             backend=backend,
             wind=wind,
             width=width,
@@ -326,28 +362,6 @@ def _view(style: str | None, head: Any, *, lively: bool = False, **options: Any)
     finally:
         for path in shown.written:
             typer.echo(f"wrote {path}")
-
-
-def _groom(
-    style: str,
-    *,
-    head: str | None,
-    units: str,
-    up: str,
-    front: str | None,
-    guides: int,
-    seed: int,
-) -> Any:
-    """Grow what `simulate` was asked for."""
-    from hairkit.groom import grow
-    from hairkit.style import load_style
-
-    if style.lower().endswith(".npz"):
-        from hairkit.io.strands import load_strands
-
-        chosen = None if head is None else load_head(head, units, up, front)
-        return load_strands(style).regrow(head=chosen, source=style)
-    return grow(load_style(style), load_head(head, units, up, front), guides=guides, seed=seed)
 
 
 @app.command()

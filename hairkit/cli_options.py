@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -56,6 +57,45 @@ def load_head(head: str | None, units: str, up: str, front: str | None) -> Any:
     if head == "sphere":
         return Head.sphere()
     return Head.load(head, units=units, up=up, front=front)
+
+
+def load_groom(
+    style: str,
+    head: Any,
+    *,
+    guides: int | None,
+    segments: int | None,
+    look: str | None,
+    seed: int,
+    axes: dict[str, str | None],
+) -> Any:
+    """Grow what `simulate` was asked for, or take it from a file."""
+    from hairkit.groom import grow
+    from hairkit.io.strand_groom import groom_from_strands
+    from hairkit.io.strands import ENDINGS, load_strands
+    from hairkit.style import load_style
+
+    if Path(style).suffix.lower() not in ENDINGS:
+        if look is not None:
+            raise HairkitError(f"--style: {look!r} beside {style!r}, expected a file of strands")
+        grown = load_style(style)
+        if segments is not None:
+            grown = grown.replace(segments=segments)
+        return grow(grown, head or load_head(None, "m", "y", None), guides=guides or 160, seed=seed)
+    strands = load_strands(style, **axes)
+    if strands.groom is not None:
+        if look is not None:
+            raise HairkitError(f"--style: {look!r}, but {style} holds a groom with its own")
+        return strands.regrow(head=head, source=style)
+    return groom_from_strands(
+        strands,
+        head or load_head(None, "m", "y", None),
+        style=look,
+        guides=guides,
+        segments=segments,
+        seed=seed,
+        source=style,
+    )
 
 
 @contextmanager

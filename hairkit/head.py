@@ -262,6 +262,20 @@ class Head:
             file_from_head=to_file,
         )
 
+    def beside_file(self, points: ArrayLike) -> Points:
+        """Return what lies beside the mesh in its file in the head's frame [m], shape (n, 3).
+
+        Args:
+            points: In the file's own frame, but in metres and with +Y up [m], shape (n, 3).
+        """
+        turn = self.file_from_head[:3, :3].T
+        turn = turn / np.linalg.norm(turn, axis=1, keepdims=True)
+        axis = int(np.abs(turn[1]).argmax())
+        up = ("-" if turn[1, axis] < 0.0 else "") + "xyz"[axis]
+        # Such points have been turned upright, but not yet to where this face looks.
+        turn = turn @ axes_to_head(up, None).T
+        return np.asarray(points, dtype=np.float64) @ turn.T - self.file_offset
+
     def scalp_limit(self, directions: ArrayLike) -> Points:
         """Return how far directions from ``center`` are inside the scalp [rad], negative outside.
 

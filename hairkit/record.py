@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import Any, Literal
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from hairkit.io.strand_set import StrandSet
 from hairkit.io.strands import FORMATS, WRITTEN, open_strands
 from hairkit.io.video import save_picture, video_writer
 from hairkit.motions import Motion
+from hairkit.sim.hair import Hair
 from hairkit.sim.world import Stats, World
 
 ENDINGS = (".mp4", ".png", *WRITTEN)
@@ -21,20 +23,8 @@ ENDINGS = (".mp4", ".png", *WRITTEN)
 Progress = Callable[[str, int, int], None]
 """Told what is going on, how many steps of it are done, and of how many."""
 
-
-def _dressed(groom: Groom, like: StrandSet) -> StrandSet:
-    """Return strands with width and colour in place of how they were grown, for other programs."""
-    style, counts = groom.style, groom.counts
-    place = np.arange(len(groom.points)) - np.repeat(like.starts, counts)
-    share = (place / np.repeat(counts - 1, counts))[:, None]
-    root, tip = np.array(style.root_color), np.array(style.tip_color)
-    return replace(
-        like,
-        head_pose=None,
-        groom=None,
-        widths=np.full(len(groom.points), style.hair_width, np.float32),
-        colors=root + share * (tip - root),
-    )
+What = Literal["guides", "hairs"]
+"""Which strands are recorded: those that are simulated, or those that are drawn."""
 
 
 def record(
@@ -42,6 +32,7 @@ def record(
     motion: Motion,
     path: str | os.PathLike[str],
     *,
+    what: What = "guides",
     backend: str | None = None,
     wind: tuple[float, float, float] = (0.0, 0.0, 0.0),
     gust: float = 0.3,
@@ -51,14 +42,15 @@ def record(
 ) -> Stats:
     """Simulate a groom along a motion and write what its file's ending says.
 
-    .mp4: a video of every frame. .png: a picture of the last frame. .npz: the guides at every
-    frame, from which `load_strands` and ``hairkit simulate`` start again. Other strand files: the
-    guides at every frame, or at the last one where the format holds one only.
+    .mp4: a video of every frame. .png: a picture of the last frame. An ending of strands: the
+    guides, or the drawn hairs, at every frame, or at the last one where the format holds one only.
+    From an .npz of them ``hairkit simulate`` starts again.
 
     Args:
         groom: What grows on which head.
         motion: How the head moves; its rate is the rate of frames. The first frame is its start.
         path: The file to write, complete or not at all.
+        what: Which strands a file of strands gets.
         backend: `World`'s.
         wind: Velocity of the air [m/s].
         gust: How much of the wind comes and goes, 0..1.
@@ -111,9 +103,10 @@ def record(
     if ending in FORMATS:
         motion_file = FORMATS[ending].motion
         poses = np.array([motion.start, *motion])
-        like = StrandSet.of(groom, points=[groom.points], times=[0.0], head_pose=[motion.start])
-        if ending != ".npz":
-            like = _dressed(groom, like)
+        like = _strands(hair, what, motion.start)
+        if what == "guides" and ending != ".npz":
+            # Other programs have no use for how they were grown, but for how they look.
+            like = replace(like, groom=None, **_look(hair, like.counts))
         with open_strands(
             target,
             like,
@@ -123,7 +116,7 @@ def record(
             for number, _ in enumerate(play()):
                 if motion_file or number == frames - 1:
                     time = number / motion.rate if motion_file else 0.0
-                    add(hair.points().astype(np.float32), time)
+                    add(_points(hair, what), time)
     elif ending == ".png":
         for _ in play():
             pass
@@ -134,3 +127,30 @@ def record(
                 write(picture())
     world.close()
     return worst
+
+
+def _points(hair: Hair, what: What) -> np.ndarray:
+    """Return the points of guides or drawn hairs in the world [m], shape (points, 3), f32."""
+    points = hair.points() if what == "guides" else hair.drawn_points().reshape(-1, 3)
+    return points.astype(np.float32)
+
+
+def _strands(hair: Hair, what: What, pose: np.ndarray) -> StrandSet:
+    """Return what is recorded as one frame, with all that stays the same from frame to frame."""
+    if what == "guides":
+        return StrandSet.of(hair.groom, points=[hair.points()], times=[0.0], head_pose=[pose])
+    hairs, each, _ = hair.drawn_points().shape
+    counts = np.full(hairs, each, np.int32)
+    return StrandSet(points=_points(hair, what)[None], counts=counts, **_look(hair, counts))
+
+
+def _look(hair: Hair, counts: np.ndarray) -> dict[str, Any]:
+    """Return the width and colour of strands at each of their points."""
+    style, total = hair.groom.style, int(counts.sum())
+    place = np.arange(total) - np.repeat(np.cumsum(counts) - counts, counts)
+    share = (place / np.repeat(counts - 1, counts))[:, None]
+    root, tip = np.array(style.root_color), np.array(style.tip_color)
+    return {
+        "widths": np.full(total, style.hair_width, np.float32),
+        "colors": (root + share * (tip - root)).astype(np.float32),
+    }

@@ -80,6 +80,7 @@ def straight_groom(style: Any, head: Any, starts: NDArray[Any], ends: NDArray[An
         points=points.reshape(-1, 3),
         neighbours=np.repeat(np.arange(strands, dtype=np.int32)[:, None], 3, axis=1),
         spacing=0.01,
+        hairs=None,
         tied_to=np.full(strands, -1, np.int32),
         laid=np.full(strands, 2, np.int32),
         seed=0,

@@ -337,6 +337,31 @@ def plait_place(plait, phase, rope_phase, rope_x, rope_y, fuzz):
 
 
 @ti.func
+def on_curve(point: ti.template(), start, last, i, f):
+    """Return the place on a line of points drawn as a smooth curve, and the way on from there.
+
+    Args:
+        point: Points [m].
+        start: Row of the line's first.
+        last: Its segments.
+        i: The segment.
+        f: How far along that, 0 to 1.
+    """
+    p1, p2 = point[start + i], point[start + i + 1]
+    # Beyond the ends the line goes on as it came.
+    p0, p3 = 2.0 * p1 - p2, 2.0 * p2 - p1
+    if i > 0:
+        p0 = point[start + i - 1]
+    if i + 1 < last:
+        p3 = point[start + i + 2]
+    m1, m2 = 0.5 * (p2 - p0), 0.5 * (p3 - p1)
+    bulge = 2.0 * (p1 - p2) + m1 + m2
+    sweep = 3.0 * (p2 - p1) - 2.0 * m1 - m2
+    place = p1 + f * (m1 + f * (sweep + f * bulge))
+    return place, m1 + f * (2.0 * sweep + f * 3.0 * bulge)
+
+
+@ti.func
 def on_bend(s, step, turns, begin):
     """Return a point's place along its hair, moved onto a zig-zag's bend if none is nearer to it.
 
@@ -441,17 +466,7 @@ def expand(
             i = ti.min(ti.cast(u, ti.i32), last - 1)
             f = u - i
             p1, p2 = guide_point[start + i], guide_point[start + i + 1]
-            # Beyond the ends the guide goes on as it came.
-            p0, p3 = 2.0 * p1 - p2, 2.0 * p2 - p1
-            if i > 0:
-                p0 = guide_point[start + i - 1]
-            if i + 1 < last:
-                p3 = guide_point[start + i + 2]
-            m1, m2 = 0.5 * (p2 - p0), 0.5 * (p3 - p1)
-            bulge = 2.0 * (p1 - p2) + m1 + m2
-            sweep = 3.0 * (p2 - p1) - 2.0 * m1 - m2
-            place = p1 + f * (m1 + f * (sweep + f * bulge))
-            ahead = m1 + f * (2.0 * sweep + f * 3.0 * bulge)
+            place, ahead = on_curve(guide_point, start, last, i, f)
             if leg == 1:
                 other_x, other_along = place, ahead
             else:

@@ -14,6 +14,11 @@ _KINDS: dict[str, tuple[int, int]] = {
     "strand_frame": (12, 2**10),
     "guide_side": (3, 2**13),
     "hair_trait": (20, 2**15),
+    "guide_rest": (3, 2**10),
+    "guide_frame": (6, 2**10),
+    "guide_turn": (9, 2**10),
+    "line": (5, 2**10),
+    "line_share": (7, 2**10),
     "point": (3, 2**20),
     "color": (3, 2**20),
     "screen": (4, 2**20),
@@ -25,6 +30,7 @@ _KINDS: dict[str, tuple[int, int]] = {
 }
 _WHOLE_KINDS: dict[str, tuple[int, int]] = {
     "hair_strand": (2, 2**15),
+    "line_guide": (3, 2**10),
     "mesh_face": (4, 2**15),
     "density": (1, 2**21),
     "box": (6, 2**4),

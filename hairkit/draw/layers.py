@@ -64,8 +64,9 @@ def owners(
         row = number - slot.point_first
         mine = (number >= 0) & (row >= 0) & (row < slot.row_count)
         drawn = row[mine] // slot.point_count
-        owner[mine], guide[mine] = index, drawn // slot.kept
-        hair[mine] = drawn // slot.kept * slot.full + drawn % slot.kept
+        row = drawn // slot.kept * slot.full + drawn % slot.kept
+        owner[mine], guide[mine] = index, slot.scattered.strand[row, 0]
+        hair[mine] = row if slot.lines is None else slot.lines.order[row]
         face = -1 - number - slot.face_first
         owner[(number < 0) & (face >= 0) & (face < slot.face_count)] = index
     return owner, guide, hair

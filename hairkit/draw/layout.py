@@ -10,6 +10,7 @@ from scipy.spatial import KDTree
 
 from hairkit.draw.expand import SHAPE_SIZE
 from hairkit.draw.fields import Fields
+from hairkit.draw.lines import LINE_NUMBERS, Lines, scatter_lines
 from hairkit.draw.scatter import Scatter, scatter
 
 MOST_POINTS = 161
@@ -26,15 +27,21 @@ class Slot:
 
     hair: Any
     scattered: Scatter
+    lines: Lines | None
+    """Drawn hairs with lines of their own; None for those that are scattered round guides."""
+    sets: int
+    """Sets of drawn hairs: one a guide, or one of all that have lines of their own."""
     full: int
-    """Hairs that each guide has; the first ``kept`` of them are drawn."""
+    """Hairs of each set; the first ``kept`` of them are drawn."""
     kept: int
+    reach: float
+    """How far drawn hairs lie from their guides, about [m]."""
     low: NDArray[np.float64]
     """Least place of its guides' rest pose along each axis of the head [m]."""
     high: NDArray[np.float64]
     """Greatest place of the same."""
     mean_length: float
-    """Of its guides [m]."""
+    """Of its drawn hairs [m]."""
     point_count: int
     strand_count: int
     own_first: int
@@ -46,11 +53,17 @@ class Slot:
     face_count: int
     shapes: NDArray[np.float32]
     grids: NDArray[np.int32]
+    rest_first: int = 0
+    """Its first row of guide points at rest."""
+    line_first: int = 0
+    """Its first hair with a line of its own."""
+    line_point_first: int = 0
+    """The first point of that."""
 
     @property
     def hair_count(self) -> int:
         """Hairs that are drawn."""
-        return self.strand_count * self.kept
+        return self.sets * self.kept
 
     @property
     def widening(self) -> float:
@@ -89,7 +102,7 @@ class Layout:
         self._fields = fields
         self.slots: list[Slot] = []
         self._signature: tuple[Any, ...] = ()
-        self._scattered: dict[tuple[int, int], tuple[Any, Scatter]] = {}
+        self._scattered: dict[tuple[int, int], tuple[Any, Scatter, Lines | None]] = {}
         self._baked: dict[int, tuple[Any, Any]] = {}
 
     def forget(self) -> None:
@@ -147,20 +160,29 @@ class Layout:
         """Give one hair its rows."""
         groom = hair.groom
         style, head = groom.style, groom.head
-        full = int(style.hairs_per_guide)
+        sets, full = len(groom.roots), int(style.hairs_per_guide)
+        if groom.hairs is not None:
+            sets, full = 1, len(groom.hairs.points)
         key = (id(groom), full)
         if key not in self._scattered:
-            self._scattered[key] = (groom, scatter(groom, hairs_per_guide=full))
-        scattered = self._scattered[key][1]
+            self._scattered[key] = (groom, *_drawn(groom, full))
+        _, scattered, lines = self._scattered[key]
+        points, mean_length = np.asarray(groom.points), style.length * float(np.mean(groom.lengths))
+        if groom.hairs is not None:
+            points = np.concatenate([points, groom.hairs.points.reshape(-1, 3)])
+            mean_length = float(np.mean(groom.hairs.lengths))
         slot = Slot(
             hair=hair,
             scattered=scattered,
+            lines=lines,
+            sets=sets,
             full=full,
             kept=full,
-            low=np.asarray(groom.points).min(axis=0),
-            high=np.asarray(groom.points).max(axis=0),
-            mean_length=style.length * float(np.mean(groom.lengths)),
-            point_count=points_per_hair(style),
+            reach=style.spread * groom.spacing if lines is None else lines.reach,
+            low=points.min(axis=0),
+            high=points.max(axis=0),
+            mean_length=mean_length,
+            point_count=points_per_hair(style) if lines is None else lines.line.shape[1],
             strand_count=len(groom.roots),
             own_first=tables.add("strand_frame", scattered.frame),
             hair_first=tables.add("hair_trait", scattered.trait),
@@ -173,6 +195,12 @@ class Layout:
             grids=np.zeros(8, np.int32),
         )
         tables.add("hair_strand", scattered.strand)
+        if lines is not None:
+            slot.rest_first = tables.add("guide_rest", lines.rest)
+            tables.add("guide_frame", lines.frame)
+            slot.line_first = tables.add("line_guide", lines.guide)
+            tables.add("line_share", lines.share)
+            slot.line_point_first = tables.add("line", lines.line.reshape(-1, LINE_NUMBERS))
         rest = np.zeros((len(head.vertices), 12), np.float32)
         rest[:, 0:3], rest[:, 3:6] = head.vertices, head.vertex_normals
         rest[:, 6], rest[:, 7] = head.follow, _scalp_share(head, style, scattered.root)
@@ -204,6 +232,13 @@ class Layout:
         slot.grids[which * 4 : which * 4 + 4] = [first, *values.shape]
 
 
+def _drawn(groom: Any, full: int) -> tuple[Scatter, Lines | None]:
+    """Return what is fixed about a groom's drawn hairs."""
+    if groom.hairs is None:
+        return scatter(groom, hairs_per_guide=full), None
+    return scatter_lines(groom)
+
+
 class _Tables:
     """Rows on their way into fields."""
 
@@ -232,6 +267,11 @@ class _Tables:
             "distance",
             "mesh_rest",
             "mesh_face",
+            "guide_rest",
+            "guide_frame",
+            "line_guide",
+            "line_share",
+            "line",
         ):
             field = fields.ensure(name, max(self._rows.get(name, 0), 1))
             if self._rows.get(name, 0) == 0:

@@ -29,11 +29,10 @@ def hair_numbers(
         matrix = np.asarray(pose, dtype=np.float64)
         numbers[at : at + 9] = matrix[:3, :3].reshape(-1)
         numbers[at + 9 : at + 12] = matrix[:3, 3] - origin
-    spread = style.spread * hair.groom.spacing
     numbers[e.CLUMP], numbers[e.FRIZZ] = style.clump, style.frizz
     numbers[e.COIL], numbers[e.COIL_RADIUS] = style.coil, style.coil_radius
     numbers[e.ZIGZAG], numbers[e.DEFINITION] = style.zigzag, style.definition
-    numbers[e.MARGIN] = spread + style.coil_radius + 0.008
+    numbers[e.MARGIN] = slot.reach + style.coil_radius + 0.008
     numbers[e.LENGTH] = style.length
     numbers[e.PLAIT], numbers[e.PLAIT_RADIUS] = style.plait, style.plait_radius
     numbers[e.PLAIT_TURNS] = style.plait_turns
@@ -61,7 +60,7 @@ def share_to_draw(slot: Slot, camera: Camera, height: int) -> float:
     wide = max(style.hair_width * pixels, FINEST_RIBBON)
     length = slot.mean_length * pixels
     # Half of them lie behind the head.
-    pile = 0.5 * slot.strand_count * slot.full * length * wide / area
+    pile = 0.5 * slot.sets * slot.full * length * wide / area
     return min(DEEPEST_PILE / pile, 1.0)
 
 

@@ -11,6 +11,7 @@ from hairkit.draw import shade as s
 from hairkit.draw.camera import Camera, Light
 from hairkit.draw.expand import carry_frames, expand
 from hairkit.draw.fields import shared_fields
+from hairkit.draw.follow import follow, turn_guides
 from hairkit.draw.layers import Layers, nearest_samples, owners
 from hairkit.draw.layout import Layout, Slot
 from hairkit.draw.numbers import (
@@ -264,7 +265,12 @@ class Renderer:
         self._present()
         self._expand(index, slot)
         rows = self._fields.point.to_numpy()[slot.point_first : slot.point_first + slot.row_count]
-        return rows.reshape(slot.hair_count, slot.point_count, 3).astype(np.float64) + origin
+        rows = rows.reshape(slot.hair_count, slot.point_count, 3).astype(np.float64) + origin
+        if slot.lines is not None:
+            given = np.zeros_like(rows)
+            given[slot.lines.order] = rows
+            return given
+        return rows
 
     def _present(self) -> None:
         """Let the world bring guide points up to date."""
@@ -296,6 +302,9 @@ class Renderer:
             fields.guide_side,
             fields.box,
         )
+        if slot.lines is not None:
+            self._follow(index, slot)
+            return
         fields.launch(
             expand,
             slot.hair_count,
@@ -313,6 +322,46 @@ class Renderer:
             fields.guide_side,
             fields.point,
             fields.color,
+        )
+
+    def _follow(self, index: int, slot: Slot) -> None:
+        """Make the points of drawn hairs that have lines of their own."""
+        fields, arena = self._fields, self._world.arena
+        first = int(slot.hair.strand_first)
+        fields.ensure("guide_turn", arena.guide_point.shape[0])
+        fields.launch(
+            turn_guides,
+            first,
+            slot.strand_count,
+            slot.rest_first,
+            arena.guide_start,
+            arena.guide_count,
+            fields.guide_frame,
+            arena.guide_point,
+            fields.guide_side,
+            fields.guide_turn,
+        )
+        fields.launch(
+            follow,
+            slot.hair_count,
+            slot.point_count,
+            slot.point_first,
+            first,
+            slot.rest_first,
+            slot.line_first,
+            slot.line_point_first,
+            fields.tables.hair[index],
+            fields.tables.whole[index],
+            arena.guide_start,
+            arena.guide_count,
+            fields.guide_rest,
+            fields.line_guide,
+            fields.line_share,
+            fields.line,
+            fields.distance,
+            arena.guide_point,
+            fields.guide_turn,
+            fields.point,
         )
 
     def _light(

@@ -89,6 +89,18 @@ def root_frames(
     return across, np.asarray(np.cross(normals, across), dtype=np.float64)
 
 
+def strand_frames(groom: Any) -> NDArray[np.float32]:
+    """Return the numbers of each strand of loose hair, shape (strands, FRAME_COUNT)."""
+    across, rise = root_frames(groom.directions, groom.normals)
+    upright = np.abs(np.sum(groom.directions * groom.normals, axis=1))
+    frame = np.zeros((len(groom.roots), FRAME_COUNT), np.float32)
+    frame[:, 0:3], frame[:, 3:6] = across, rise
+    frame[:, 6] = groom.segments
+    frame[:, 7] = 0.30 + 0.70 * upright**2
+    frame[:, TIE_SQUEEZE : TIE_SPREAD + 1] = 1.0
+    return frame
+
+
 def scatter(groom: Any, *, hairs_per_guide: int) -> Scatter:
     """Place drawn hairs round the guides of a groom.
 
@@ -184,12 +196,7 @@ def scatter(groom: Any, *, hairs_per_guide: int) -> Scatter:
         rope = np.arange(count) % style.plait
         trait[:, ROPE_PHASE] = 2.0 * np.pi * rope / style.plait
 
-    upright = np.abs(np.sum(groom.directions * groom.normals, axis=1))
-    frame = np.zeros((strands, FRAME_COUNT), np.float32)
-    frame[:, 0:3], frame[:, 3:6] = across, rise
-    frame[:, 6] = groom.segments
-    frame[:, 7] = 0.30 + 0.70 * upright**2
-    frame[:, TIE_SQUEEZE : TIE_SPREAD + 1] = 1.0
+    frame = strand_frames(groom)
     frame[:, PLAIT_PHASE] = 2.0 * np.pi * rng.random(strands)
     for index, tie in enumerate(style.ties):
         mine = np.flatnonzero(groom.tied_to == index)

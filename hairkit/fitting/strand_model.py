@@ -86,6 +86,8 @@ class StrandModel:
         """
         if not scenes:
             raise FitError("scenes: expected at least one, got none")
+        if groom.given:
+            raise FitError("groom: its strands were given, expected one that a style grew")
         self.groom = groom
         self.scenes = tuple(scenes)
         self.clock = clock

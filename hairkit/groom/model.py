@@ -10,8 +10,32 @@ from hairkit.style import Style
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
+class DrawnHairs:
+    """Drawn hairs with lines of their own, which follow guides and at rest lie where they were.
+
+    Positions are in the head's frame. Whoever moves them adds to a hair what its guides have moved
+    since the rest pose, so that a guide at rest leaves it exactly in place.
+    """
+
+    points: NDArray[np.float32] = field(repr=False)
+    """Rest pose [m], root to tip, all with as many points, shape (hairs, points, 3)."""
+
+    shares: NDArray[np.float32] = field(repr=False)
+    """How far along its hair each point is, root 0 to tip 1, shape (hairs, points)."""
+
+    lengths: NDArray[np.float64] = field(repr=False)
+    """Length of each hair [m], shape (hairs,)."""
+
+    guides: NDArray[np.int32] = field(repr=False)
+    """The three guides that each follows, the most important first, shape (hairs, 3)."""
+
+    weights: NDArray[np.float32] = field(repr=False)
+    """How much each of them counts, together 1, shape (hairs, 3)."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Groom:
-    """Guides on a head; make one with ``hairkit.grow``.
+    """Guides on a head; make one with ``hairkit.grow`` or ``hairkit.groom_from_strands``.
 
     Positions are in the head's frame. Points 0 and 1 of a strand follow the head rigidly, and so
     does what is laid over the scalp to a tie.
@@ -56,6 +80,16 @@ class Groom:
     laid: NDArray[np.int32] = field(repr=False)
     """How many points of each guide follow the head rigidly, 2 where it is not gathered, shape
     (s,)."""
+
+    thickness: NDArray[np.float64] | float = field(default=1.0, repr=False)
+    """Collision radius of each point as a share of the style's, shape (sum of counts,) or one for
+    all: less where hair that was given lies nearer to the skin."""
+
+    given: bool = False
+    """Whether the rest pose came from strands; such a groom cannot be grown again."""
+
+    hairs: DrawnHairs | None = field(default=None, repr=False)
+    """Drawn hairs that came with the strands; None for a style's, scattered round the guides."""
 
     @property
     def starts(self) -> NDArray[np.int64]:

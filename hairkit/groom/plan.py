@@ -113,7 +113,7 @@ def grow(
         )
         for row, line in zip(free, np.split(loose, np.cumsum(counts)[:-1]), strict=True):
             lines[row] = line
-    neighbours, spacing = _neighbours(root, 0.3 * head.radius, tied)
+    neighbours, spacing = neighbours_of(root, 0.3 * head.radius, tied)
     return Groom(
         style=style,
         head=head,
@@ -221,7 +221,7 @@ def _lengths(values: ArrayLike, count: int) -> NDArray[np.float64]:
     return rows
 
 
-def _neighbours(
+def neighbours_of(
     root: NDArray[np.float64], alone: float, tied: NDArray[np.int32]
 ) -> tuple[NDArray[np.int32], float]:
     """Return the three nearest other guides of each, shape (s, 3), and the typical distance [m].

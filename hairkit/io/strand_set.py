@@ -155,22 +155,26 @@ class StrandSet:
     ) -> "StrandSet":
         """Put a groom and the frames of its motion together.
 
+        Of a groom whose strands were given these are all that there is to say.
+
         Args:
             groom: What was simulated.
             points: World positions of each frame [m], each of shape (points, 3).
             times: Time of each frame [s].
             head_pose: Head frame to world frame at each frame, each of shape (4, 4).
         """
-        record = GroomRecord(
-            style=groom.style.to_toml(),
-            roots=groom.roots,
-            normals=groom.normals,
-            directions=groom.directions,
-            lengths=groom.lengths,
-            tied_to=groom.tied_to,
-            seed=groom.seed,
-            head=_record_head(groom.head),
-        )
+        record = None
+        if not groom.given:
+            record = GroomRecord(
+                style=groom.style.to_toml(),
+                roots=groom.roots,
+                normals=groom.normals,
+                directions=groom.directions,
+                lengths=groom.lengths,
+                tied_to=groom.tied_to,
+                seed=groom.seed,
+                head=_record_head(groom.head),
+            )
         return cls(
             points=np.asarray(points),
             counts=groom.counts,
