@@ -32,6 +32,9 @@ FIRMNESS = 0.25
 """How firmly a strand must keep its shape, as the square of a frequency: a share of that of a
 pendulum as long as it is."""
 
+SHARE = 0.8
+"""Of the strain that the solver leaves alone, what a segment's spring may have at most."""
+
 BATCH = 2_000_000
 """Numbers that one array of a batch of strands may have."""
 
@@ -104,12 +107,18 @@ class _Rods:
         )
 
 
-def _balance(rods: _Rods, gravity: Array) -> tuple[Array, Array, Array]:
+def _balance(
+    rods: _Rods, gravity: Array, limits: tuple[float, float]
+) -> tuple[Array, Array, Array]:
     """Return each joint's bending force, each segment's pull, and each joint's torque.
+
+    Bending acts across the strand, except where a segment's pull would be beyond what its spring
+    can have: there it takes over the rest.
 
     Args:
         rods: The strands.
         gravity: In their frame [m/s^2], shape (3,).
+        limits: Least and largest pull for each metre of a segment [1/s^2].
 
     Returns:
         Bending forces [m/s^2], shape (s, n - 1, 3); pulls [m/s^2], shape (s, n - 1); torques about
@@ -140,18 +149,29 @@ def _balance(rods: _Rods, gravity: Array) -> tuple[Array, Array, Array]:
         along = _dot(d[:, j], u[:, j])
         handed = -0.5 * b[:, j] * inverse[:, j]
         rest = rest + handed * torque[:, i, None]
-        columns = [
-            side * (along * inverse[:, j] - 1.0) + handed * _dot(side, lever)
-            for side in (one, two)
-        ]
-        matrix = np.stack([*columns, -rods.edge[:, j]], axis=-1)
-        found = np.linalg.solve(matrix, -rest[:, :, None])[:, :, 0]
-        g[:, j] = one * found[:, :1] + two * found[:, 1:2]
-        pull[:, j] = found[:, 2]
+        sides = np.stack([one, two, u[:, j]], axis=1)
+        forces = sides * (along * inverse[:, j] - 1.0)[:, None]
+        forces += _dot(sides, lever[:, None]) * handed[:, None]
+        forces[:, 2] -= d[:, j] * inverse[:, j]
+        matrix = forces.copy()
+        matrix[:, 2] = -rods.edge[:, j]
+        found = _solved(matrix, rest)
+        most = limits[1] * rods.size[:, j, 0]
+        pull[:, j] = np.clip(found[:, 2], limits[0] * rods.size[:, j, 0], most)
+        beyond = np.not_equal(pull[:, j], found[:, 2])
+        found[:, 2] = 0.0
+        left = rest[beyond] - pull[beyond, j, None] * rods.edge[beyond, j]
+        found[beyond] = _solved(forces[beyond], left)
+        g[:, j] = (sides * found[:, :, None]).sum(axis=1)
         torque[:, j] = torque[:, i] + _dot(g[:, j], lever)[:, 0]
-        chord_pull[:, j] = along * inverse[:, j] * g[:, j]
+        chord_pull[:, j] = (along * g[:, j] - _dot(g[:, j], u[:, j]) * d[:, j]) * inverse[:, j]
         turned[:, j] = -0.5 * torque[:, j, None] * b[:, j]
     return g[:, : count - 1], pull, torque[:, : count - 1]
+
+
+def _solved(forces: Array, rest: Array) -> Array:
+    """Return how much of each row's forces, (s, 3, 3), is against what is left, (s, 3)."""
+    return -np.linalg.solve(forces.transpose(0, 2, 1), rest[:, :, None])[:, :, 0]
 
 
 def _turns(rods: _Rods) -> Array:
@@ -225,10 +245,12 @@ def _variation(
     added = _gram(off, weights[..., None, None] * off)
     # Beside that, what the bending forces do: they turn with chords and frames.
     w_g, w_d = _against(g, w), _against(d, w)
+    axial = _dot(g, u)[..., None]
     half = _gram(twist, _against(np.cross(u, g), bend)) - _gram(_against(u, bend), w_g)
-    half -= 0.5 * _gram(w_d, w_g)
-    half += _gram(ahead, along * w_g) + _gram(twist, _against(np.cross(g, d), w))
-    half -= 0.5 * _gram(twist, _dot(d, g)[..., None] * twist)
+    half += _gram(bend, axial * w) - 0.5 * _gram(w, along * axial * w) - 0.5 * _gram(w_d, w_g)
+    half += _gram(ahead, along * w_g - axial * w_d)
+    half += _gram(twist, _against(np.cross(g, d), w) + axial * _against(np.cross(d, u), w))
+    half -= 0.5 * _gram(twist, (_dot(d, g)[..., None] - along * axial) * twist)
     t = torque[..., None, None]
     w_b = _against(b, w)
     before, ahead_before = np.zeros_like(w), np.zeros_like(ahead)
@@ -250,3 +272,63 @@ def _variation(
 def _cross(vector: Array, forms: Array) -> Array:
     """Return cross products of vectors (s, n, 3) with forms (s, n, 3, p)."""
     return np.cross(vector[..., None], forms, axis=2)
+
+
+def sag_free(
+    groom: Groom,
+    *,
+    gravity: float | ArrayLike = 9.81,
+    pose: ArrayLike | None = None,
+    stiffen: bool = True,
+    profile: str = "u",
+) -> Groom:
+    vector = _gravity(gravity, pose)
+    if not vector.any() or groom.style.hold == 1.0:
+        return groom
+    style = groom.style
+    low, high = (SHARE * strain / (1.0 + SHARE * strain) for strain in style.stretch_limits())
+    limits = (RIGID_STRETCH * low, style.stretch_stiffness() * high)
+    counts = np.asarray(groom.counts, np.int64)
+    skips = np.asarray(groom.laid, np.int64) - 2
+    points = np.asarray(groom.points, np.float64)
+    bends = np.zeros_like(points)
+    lengths = np.zeros(len(points))
+    stiffening = np.ones(len(points))
+    for full, skip in np.unique(np.stack([counts, skips]), axis=1).T:
+        count = int(full - skip)
+        starts = groom.starts[(counts == full) & (skips == skip)] + skip
+        batch = max(1, BATCH // (count * 6 * min(count, KNOTS)))
+        for first in range(0, len(starts), batch):
+            rows = starts[first : first + batch, None] + np.arange(count)
+            x = points[rows]
+            size = np.linalg.norm(np.diff(x, axis=1), axis=2)
+            stiffness = joint_stiffness(style, size, int(skip), int(full))
+            rods = _Rods.of(x, stiffness)
+            g, pull, torque = _balance(rods, vector, limits)
+            k = stiffness[:, 1:-1]
+            if profile == "u":
+                weights = stiffness[:, :-1]
+            else:
+                need = np.linalg.norm(g, axis=2) / rods.size[:, :, 0]
+                weights = need + float(profile)*need.max(axis=1, keepdims=True)
+            energy, added, mass = _variation(
+                rods, g, pull, torque, style.hold_stiffness(), weights
+            )
+            firm = FIRMNESS * np.linalg.norm(vector) / size[:, 1:].sum(axis=1)
+            down = np.linalg.inv(np.linalg.cholesky(added))
+            left = down @ (energy - firm[:, None, None] * mass) @ down.transpose(0, 2, 1)
+            share = np.maximum(-np.linalg.eigvalsh(left)[:, 0], 0.0)
+            if stiffen:
+                stiffening[rows[:, 1:-1]] = 1.0 + share[:, None] * (weights[:, 1:] / k)
+            k = k * stiffening[rows[:, 1:-1]]
+            bends[rows[:, 1:-1]] = rods.d[:, 1:] - g[:, 1:] / k[:, :, None]
+            spring = np.where(pull < 0.0, RIGID_STRETCH, style.stretch_stiffness())
+            lengths[rows[:, :-1]] = size - pull / spring
+    return replace(groom, rest_bends=bends, rest_lengths=lengths, stiffening=stiffening)
+
+
+def _gravity(gravity: float | ArrayLike, pose: ArrayLike | None) -> Array:
+    vector = np.asarray(gravity, np.float64)
+    if vector.shape == ():
+        vector = np.array([0.0, -float(vector), 0.0])
+    return vector
