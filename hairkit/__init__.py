@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from hairkit.rigging import plan as plan
     from hairkit.rigging import rig as rig
     from hairkit.rigging import supported as supported
+    from hairkit.sim.sag import sag_free as sag_free
     from hairkit.sim.world import World as World
     from hairkit.style import Style as Style
     from hairkit.style import Tie as Tie
@@ -80,6 +81,7 @@ _HOME = {
     "melanin_color": "hairkit.style",
     "plan": "hairkit.rigging",
     "rig": "hairkit.rigging",
+    "sag_free": "hairkit.sim.sag",
     "save_strands": "hairkit.io.strands",
     "style_names": "hairkit.style",
     "supported": "hairkit.rigging",

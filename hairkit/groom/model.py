@@ -69,6 +69,9 @@ class Groom:
     stiffening: NDArray[np.float64] | None = field(default=None, repr=False)
     """What bending stiffness is multiplied by at each point, shape (sum of counts,). None is 1."""
 
+    sagging: NDArray[np.int32] | None = field(default=None, repr=False)
+    """Strands that ``hairkit.sag_free`` found no start for, which sag as before, shape (r,)."""
+
     @property
     def starts(self) -> NDArray[np.int64]:
         """Row of each guide's root in ``points``, shape (s,)."""

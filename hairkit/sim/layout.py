@@ -58,12 +58,8 @@ def pack(groom: Groom, *, lanes: int, stride: int, dtype: type = np.float32) -> 
     Raises:
         GroomError: A strand has fewer than 3 points, a point that is not finite, or no length.
     """
-    counts = np.asarray(groom.counts, np.int64)
+    counts, start, rigid = strand_rows(groom)
     points = np.asarray(groom.points, np.float64)
-    start = np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int64)
-    # What is laid over the scalp is not simulated, but its last segment is the root's.
-    rigid = np.asarray(groom.laid, np.int64) - 2
-    _check(counts, points, start, rigid)
     width = lanes * stride
     strand_row = np.zeros(len(counts), np.int32)
     strand_lane = np.zeros(len(counts), np.int32)
@@ -114,6 +110,22 @@ def pack(groom: Groom, *, lanes: int, stride: int, dtype: type = np.float32) -> 
         strand_rigid=rigid.astype(np.int32),
         stiffest=stiffest,
     )
+
+
+def strand_rows(
+    groom: Groom,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return each strand's points, its first point, and its points before the first simulated one.
+
+    Raises:
+        GroomError: A strand has fewer than 3 points, a point that is not finite, or no length.
+    """
+    counts = np.asarray(groom.counts, np.int64)
+    start = np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int64)
+    # What is laid over the scalp is not simulated, but its last segment is the root's.
+    rigid = np.asarray(groom.laid, np.int64) - 2
+    _check(counts, np.asarray(groom.points, np.float64), start, rigid)
+    return counts, start, rigid
 
 
 def joint_weights(count: int) -> NDArray[np.float64]:

@@ -8,19 +8,22 @@ needs no stiffness; the stiffness says how far the rest bend must be from the be
 
 Then stability. An equilibrium may be one that a strand falls out of: hair too soft for its own
 weight. The energy's second variation at the shape is linear in the stiffness, so the least
-stiffening that makes every small turn of the strand cost energy is the least eigenvalue of one small
-matrix a strand.
+stiffening that makes every small turn of the strand cost energy is the least eigenvalue of one
+small matrix a strand.
 """
 
+import warnings
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hairkit.errors import GroomError
+from hairkit.errors import WorldError
 from hairkit.groom import Groom
-from hairkit.poses import rigid
-from hairkit.sim.layout import joint_stiffness, transport
+from hairkit.sim.checks import check_pose, number, vector
+from hairkit.sim.hair import BEND_DAMPING_S
+from hairkit.sim.layout import joint_stiffness, strand_rows, transport
+from hairkit.style import Style
 from hairkit.style.model import RIGID_STRETCH
 
 Array = NDArray[np.float64]
@@ -31,6 +34,16 @@ KNOTS = 24
 FIRMNESS = 0.25
 """How firmly a strand must keep its shape, as the square of a frequency: a share of that of a
 pendulum as long as it is."""
+
+TICK_S = 1.0 / 120.0
+"""A world's usual clock [s]; stiff hair takes shorter ticks."""
+
+DAMPED = 1.0 + BEND_DAMPING_S / TICK_S
+"""How much stiffer the solver's matrix is in bending, internal damping included."""
+
+SOFT_STRETCH = 1e6
+"""Hair with a softer spring along it [1/s^2] may stretch where stability is looked at; other hair
+keeps its length."""
 
 SHARE = 0.8
 """Of the strain that the solver leaves alone, what a segment's spring may have at most."""
@@ -55,7 +68,7 @@ class _Rods:
     """Points [m], shape (s, n, 3)."""
 
     stiffness: Array
-    """Of each joint [1/s^2], shape (s, n)."""
+    """Of each joint [1/s^2], shape (s, n - 1); 0 at 0."""
 
     mass: Array
     """Of each point, 1 but for the tip, shape (n, 1)."""
@@ -85,7 +98,7 @@ class _Rods:
         size = np.linalg.norm(step, axis=2, keepdims=True)
         chord = step.copy()
         chord[:, 1:] += step[:, :-1]
-        inverse = 1.0 / np.linalg.norm(chord, axis=2, keepdims=True)
+        inverse = 1.0 / (np.linalg.norm(chord, axis=2, keepdims=True) + 1e-9)
         u = chord * inverse
         d = np.zeros_like(step)
         d[:, 1:] = step[:, 1:] - step[:, :-1]
@@ -141,26 +154,27 @@ def _balance(
         if i < count - 2:
             rest = rest - (turned[:, i + 1] + turned[:, i + 2]) * inverse[:, i + 1]
         rest = rest + turned[:, i] * inverse[:, j]
-        axis = np.eye(3)[np.argmin(np.abs(u[:, j]), axis=1)]
-        one = np.cross(u[:, j], axis)
+        edge = rods.edge[:, j]
+        axis = np.eye(3)[np.argmin(np.abs(edge), axis=1)]
+        one = np.cross(edge, axis)
         one /= np.linalg.norm(one, axis=1, keepdims=True)
-        two = np.cross(u[:, j], one)
+        two = np.cross(edge, one)
         lever = np.cross(u[:, j], d[:, j])
         along = _dot(d[:, j], u[:, j])
         handed = -0.5 * b[:, j] * inverse[:, j]
         rest = rest + handed * torque[:, i, None]
-        sides = np.stack([one, two, u[:, j]], axis=1)
+        sides = np.stack([one, two, edge], axis=1)
         forces = sides * (along * inverse[:, j] - 1.0)[:, None]
         forces += _dot(sides, lever[:, None]) * handed[:, None]
-        forces[:, 2] -= d[:, j] * inverse[:, j]
+        forces -= (_dot(sides, u[:, j, None]) * d[:, j, None]) * inverse[:, j, None]
         matrix = forces.copy()
-        matrix[:, 2] = -rods.edge[:, j]
+        matrix[:, 2] = -edge
         found = _solved(matrix, rest)
         most = limits[1] * rods.size[:, j, 0]
         pull[:, j] = np.clip(found[:, 2], limits[0] * rods.size[:, j, 0], most)
         beyond = np.not_equal(pull[:, j], found[:, 2])
         found[:, 2] = 0.0
-        left = rest[beyond] - pull[beyond, j, None] * rods.edge[beyond, j]
+        left = rest[beyond] - pull[beyond, j, None] * edge[beyond]
         found[beyond] = _solved(forces[beyond], left)
         g[:, j] = (sides * found[:, :, None]).sum(axis=1)
         torque[:, j] = torque[:, i] + _dot(g[:, j], lever)[:, 0]
@@ -171,12 +185,16 @@ def _balance(
 
 def _solved(forces: Array, rest: Array) -> Array:
     """Return how much of each row's forces, (s, 3, 3), is against what is left, (s, 3)."""
-    return -np.linalg.solve(forces.transpose(0, 2, 1), rest[:, :, None])[:, :, 0]
+    across = np.cross(forces[:, [1, 2, 0]], forces[:, [2, 0, 1]])
+    volume = _dot(forces[:, 0], across[:, 0])
+    return -_dot(across, rest[:, None])[:, :, 0] / np.where(np.abs(volume) > 1e-12, volume, 1e-12)
 
 
-def _turns(rods: _Rods) -> Array:
-    """Return a basis of small turns of the segments, shape (s, n - 1, 3, p): what each segment's end
-    moves against its start [m] where a knot turns by 1 rad across the strand.
+def _changes(rods: _Rods, *, soft: bool) -> Array:
+    """Return a basis of small changes of a strand's shape, shape (s, n - 1, 3, p).
+
+    Each is how far segments' ends move against their starts [m] where the strand turns by 1 rad at
+    a knot, across itself; where it is soft also where it stretches to twice its length.
     """
     strands, segments = rods.edge.shape[:2]
     knots = min(segments - 1, KNOTS)
@@ -186,12 +204,12 @@ def _turns(rods: _Rods) -> Array:
     side[:, 0] /= np.linalg.norm(side[:, 0], axis=1, keepdims=True)
     for i in range(1, segments):
         side[:, i] = transport(rods.edge[:, i - 1], rods.edge[:, i], side[:, i - 1])
-    sides = np.stack([side, np.cross(rods.edge, side)], axis=-1) * rods.size[..., None]
+    ways = [side, np.cross(rods.edge, side), *([rods.edge] if soft else [])]
     place = np.linspace(0.0, knots - 1.0, segments - 1)
     share = np.zeros((segments, knots))
     share[1:] = np.maximum(1.0 - np.abs(place[:, None] - np.arange(knots)), 0.0)
-    turns = sides[:, :, :, None, :] * share[None, :, None, :, None]
-    return turns.reshape(strands, segments, 3, 2 * knots)
+    moves = (np.stack(ways, axis=-1) * rods.size[..., None])[:, :, :, None]
+    return (moves * share[None, :, None, :, None]).reshape(strands, segments, 3, -1)
 
 
 def _gram(first: Array, second: Array) -> Array:
@@ -206,10 +224,30 @@ def _against(vector: Array, forms: Array) -> Array:
     return np.einsum("sni,snip->snp", vector, forms)[:, :, None]
 
 
+@dataclass(kw_only=True)
+class _Variation:
+    """Quadratic forms of small changes of the shape, each of shape (s, p, p)."""
+
+    energy: Array
+    """The whole energy's second variation [m^2/s^2]."""
+
+    bending: Array
+    """Of that what grows with the stiffness, and is positive."""
+
+    matrix: Array
+    """What of bending is in the solver's matrix."""
+
+    springs: Array
+    """What the segments' springs add to that matrix."""
+
+    mass: Array
+    """Squares of what moves [m^2]."""
+
+
 def _variation(
-    rods: _Rods, g: Array, pull: Array, torque: Array, hold: float, weights: Array
-) -> tuple[Array, Array, Array]:
-    """Return the energy's second variation in the basis of turns, three times (s, p, p).
+    rods: _Rods, g: Array, pull: Array, torque: Array, hold: float, stretch: float
+) -> _Variation:
+    """Return the second variation of strands' energy, and what the solver's matrix has of it.
 
     Args:
         rods: The strands.
@@ -217,12 +255,9 @@ def _variation(
         pull: Pulls.
         torque: Torques.
         hold: Spring to the shape [1/s^2].
-        weights: What stiffening does to each joint's stiffness [1/s^2], shape (s, n - 1).
-
-    Returns:
-        The whole energy's [m^2/s^2]; what stiffening adds; the mass [m^2].
+        stretch: Spring along a pulled segment [1/s^2].
     """
-    step = _turns(rods)
+    step = _changes(rods, soft=stretch < SOFT_STRETCH)
     d, u, b = rods.d, rods.u, rods.b
     u_ = u[..., None]
     chord = step.copy()
@@ -240,9 +275,8 @@ def _variation(
     # How the bend differs from a rest bend equal to it.
     off = bend - along * w + u_ * _against(d, w) - np.cross(u, d)[..., None] * twist
     off[:, 0] = 0.0
-    k = rods.stiffness[:, :-1, None, None]
-    energy = _gram(off, k * off)
-    added = _gram(off, weights[..., None, None] * off)
+    k = rods.stiffness[..., None, None]
+    bending = _gram(off, k * off)
     # Beside that, what the bending forces do: they turn with chords and frames.
     w_g, w_d = _against(g, w), _against(d, w)
     axial = _dot(g, u)[..., None]
@@ -262,11 +296,23 @@ def _variation(
     turned = (turned - b[..., None] * (_against(u_before, w) + _against(u, before))) * scale
     half -= 0.5 * _gram(ahead, t * w_b) + 0.5 * _gram(ahead_before, t * _against(b, before))
     half += 0.25 * _gram(turned, t * both)
-    energy += half + half.transpose(0, 2, 1)
-    energy += _gram(step, (pull[..., None] / rods.size)[..., None] * step)
+    energy = bending + half + half.transpose(0, 2, 1)
+    stress = (pull[..., None] / rods.size)[..., None]
+    longer = _against(rods.edge, step)
+    aside = step - rods.edge[..., None] * longer
+    spring = np.where(stress < 0.0, RIGID_STRETCH, stretch)
+    spring[:, 0] = 0.0
+    along_springs = _gram(longer, spring * longer)
+    energy += along_springs + _gram(aside, stress * aside)
     moved = np.cumsum(step, axis=1)
     mass = _gram(moved, rods.mass[1:, :, None] * moved)
-    return energy + hold * mass, added, mass
+    return _Variation(
+        energy=energy + hold * mass,
+        bending=bending,
+        matrix=_gram(bend, k * bend),
+        springs=along_springs + _gram(aside, np.maximum(stress, 0.0) * aside),
+        mass=mass,
+    )
 
 
 def _cross(vector: Array, forms: Array) -> Array:
@@ -280,55 +326,144 @@ def sag_free(
     gravity: float | ArrayLike = 9.81,
     pose: ArrayLike | None = None,
     stiffen: bool = True,
-    profile: str = "u",
 ) -> Groom:
-    vector = _gravity(gravity, pose)
-    if not vector.any() or groom.style.hold == 1.0:
-        return groom
-    style = groom.style
-    low, high = (SHARE * strain / (1.0 + SHARE * strain) for strain in style.stretch_limits())
-    limits = (RIGID_STRETCH * low, style.stretch_stiffness() * high)
-    counts = np.asarray(groom.counts, np.int64)
-    skips = np.asarray(groom.laid, np.int64) - 2
-    points = np.asarray(groom.points, np.float64)
-    bends = np.zeros_like(points)
-    lengths = np.zeros(len(points))
-    stiffening = np.ones(len(points))
+    """Return a groom whose shape is its own equilibrium under gravity: at t = 0 its hair stays.
+
+    Solved strand by strand from tip to root for the solver as it is: every joint gets the rest bend
+    with which it carries the weight beyond it, every segment the rest length that its pull
+    stretches to what it is. Nothing leans on the head, and `hold` pulls at nothing: the start holds
+    whatever `Hair.hold` and `Hair.motion` are. Points stay where they are, and what is solved does
+    not depend on the world's clock.
+
+    Hair that is too soft for its shape would stand but fall at a touch: it is made stiffer, by one
+    factor a strand, until its shape pulls it back at least half as fast as a pendulum of its length
+    swings. Where the solver's steps at the world's usual clock would not stay in such a minimum
+    (hair wound up tighter than its stiffness bears), the strand is left as it was and sags as
+    before. Such strands are in ``groom.sagging`` and a warning counts them; ``groom.stiffening`` is
+    above 1 where hair was made stiffer.
+
+    A file of strands does not keep the start: solve the groom again that is grown from it.
+
+    Args:
+        groom: What to solve; rest values it has already are replaced.
+        gravity: Pull towards the ground, down in the world or a vector in it, number or shape (3,)
+            [m/s^2]; 0 gives rest values of the shape alone.
+        pose: Where the head is, shape (4, 4); by default the identity. Only its turn matters.
+        stiffen: Whether hair may be made stiffer; otherwise a strand that needs it is left as it
+            was.
+
+    Returns:
+        The groom with ``rest_bends``, ``rest_lengths``, ``stiffening`` and ``sagging``; the same
+        groom where there is no gravity or its hair is rigid (`hold` 1).
+
+    Raises:
+        GroomError: A strand cannot be simulated; see `World.add_hair`.
+        WorldError: ``gravity`` or ``pose`` is not what it should be.
+
+    The public figure for this is 11 s for 1900 strands of 100 points (rest shapes of discrete
+    elastic rods, Takahashi and Batty 2025).
+    """
+    turn = np.eye(4) if pose is None else check_pose(pose, "head pose")
+    if turn is None:
+        raise WorldError("head pose: expected finite numbers below 1e7 m")
+    if np.ndim(gravity) == 0:
+        gravity = (0.0, -number("gravity", gravity, -1000.0, 1000.0), 0.0)
+    down = vector("gravity", gravity, 1000.0) @ turn[:3, :3]
+    if not down.any() or groom.style.hold == 1.0:
+        solved = (groom.rest_bends, groom.rest_lengths, groom.stiffening, groom.sagging)
+        if all(value is None for value in solved):
+            return groom
+        return replace(groom, rest_bends=None, rest_lengths=None, stiffening=None, sagging=None)
+    counts, starts, skips = strand_rows(groom)
+    bends, lengths = np.zeros_like(groom.points), np.zeros(len(groom.points))
+    stiffening = np.ones(len(groom.points))
+    failed = np.zeros(len(counts), bool)
     for full, skip in np.unique(np.stack([counts, skips]), axis=1).T:
         count = int(full - skip)
-        starts = groom.starts[(counts == full) & (skips == skip)] + skip
+        strands = np.flatnonzero((counts == full) & (skips == skip))
         batch = max(1, BATCH // (count * 6 * min(count, KNOTS)))
-        for first in range(0, len(starts), batch):
-            rows = starts[first : first + batch, None] + np.arange(count)
-            x = points[rows]
-            size = np.linalg.norm(np.diff(x, axis=1), axis=2)
-            stiffness = joint_stiffness(style, size, int(skip), int(full))
-            rods = _Rods.of(x, stiffness)
-            g, pull, torque = _balance(rods, vector, limits)
-            k = stiffness[:, 1:-1]
-            if profile == "u":
-                weights = stiffness[:, :-1]
-            else:
-                need = np.linalg.norm(g, axis=2) / rods.size[:, :, 0]
-                weights = need + float(profile)*need.max(axis=1, keepdims=True)
-            energy, added, mass = _variation(
-                rods, g, pull, torque, style.hold_stiffness(), weights
-            )
-            firm = FIRMNESS * np.linalg.norm(vector) / size[:, 1:].sum(axis=1)
-            down = np.linalg.inv(np.linalg.cholesky(added))
-            left = down @ (energy - firm[:, None, None] * mass) @ down.transpose(0, 2, 1)
-            share = np.maximum(-np.linalg.eigvalsh(left)[:, 0], 0.0)
-            if stiffen:
-                stiffening[rows[:, 1:-1]] = 1.0 + share[:, None] * (weights[:, 1:] / k)
-            k = k * stiffening[rows[:, 1:-1]]
-            bends[rows[:, 1:-1]] = rods.d[:, 1:] - g[:, 1:] / k[:, :, None]
-            spring = np.where(pull < 0.0, RIGID_STRETCH, style.stretch_stiffness())
-            lengths[rows[:, :-1]] = size - pull / spring
-    return replace(groom, rest_bends=bends, rest_lengths=lengths, stiffening=stiffening)
+        for first in range(0, len(strands), batch):
+            part = strands[first : first + batch]
+            rows = (starts[part] + skip)[:, None] + np.arange(count)
+            found = _rest(groom.style, groom.points[rows], down, int(skip), int(full))
+            left = found.failed if stiffen else found.failed | (found.factor > 1.0)
+            failed[part] = left
+            stiffening[rows] = np.where(left, 1.0, found.factor)[:, None]
+            bends[rows[:, :-1]] = np.where(left[:, None, None], found.shape, found.bends)
+            lengths[rows[:, :-1]] = np.where(left[:, None], found.size, found.lengths)
+    sagging = np.flatnonzero(failed).astype(np.int32)
+    if len(sagging):
+        named = ", ".join(str(row) for row in sagging[:8]) + (", ..." if len(sagging) > 8 else "")
+        warnings.warn(
+            f"sag_free: {len(sagging)} of {len(counts)} strands sag as before, "
+            f"too soft for their shape: {named}",
+            stacklevel=2,
+        )
+    return replace(
+        groom, rest_bends=bends, rest_lengths=lengths, stiffening=stiffening, sagging=sagging
+    )
 
 
-def _gravity(gravity: float | ArrayLike, pose: ArrayLike | None) -> Array:
-    vector = np.asarray(gravity, np.float64)
-    if vector.shape == ():
-        vector = np.array([0.0, -float(vector), 0.0])
-    return vector
+@dataclass(kw_only=True)
+class _Rest:
+    """Rest values of strands of n points."""
+
+    shape: Array
+    """Bends of the shape [m], shape (s, n - 1, 3)."""
+
+    size: Array
+    """Lengths of its segments [m], shape (s, n - 1)."""
+
+    bends: Array
+    """Rest bends [m], shape (s, n - 1, 3)."""
+
+    lengths: Array
+    """Rest lengths [m], shape (s, n - 1)."""
+
+    factor: Array
+    """How much stiffer they must be, shape (s,)."""
+
+    failed: NDArray[np.bool_]
+    """Which have no start that stays, shape (s,)."""
+
+
+def _rest(style: Style, x: Array, gravity: Array, skip: int, full: int) -> _Rest:
+    """Solve strands of equally many points [m], shape (s, n, 3), with gravity [m/s^2]."""
+    size = np.linalg.norm(np.diff(x, axis=1), axis=2)
+    stiffness = joint_stiffness(style, size, skip, full)[:, :-1]
+    rods = _Rods.of(x, stiffness)
+    low, high = (SHARE * strain / (1.0 + SHARE * strain) for strain in style.stretch_limits())
+    limits = (RIGID_STRETCH * low, style.stretch_stiffness() * high)
+    g, pull, torque = _balance(rods, gravity, limits)
+    # Folded so sharply that no bend carries anything.
+    folded = ~(np.abs(g).max(axis=(1, 2)) < 1e9)
+    for value in (g, pull, torque):
+        value[folded] = 0.0
+    hold = style.hold_stiffness()
+    forms = _variation(rods, g, pull, torque, hold, style.stretch_stiffness())
+    firm = FIRMNESS * np.linalg.norm(gravity) / size[:, 1:].sum(axis=1)
+    share = _least(forms.energy - firm[:, None, None] * forms.mass, forms.bending)
+    factor = 1.0 + share
+    more = share[:, None, None]
+    # An implicit step whose matrix leaves parts of the energy out stays with a minimum only where
+    # twice the matrix, and inertia with it, is more than the energy's second variation.
+    beyond = 2.0 * DAMPED * factor[:, None, None] * forms.matrix + 2.0 * forms.springs
+    beyond += (4.0 / TICK_S**2 + 2.0 * hold) * forms.mass
+    beyond -= forms.energy + more * forms.bending
+    failed = folded | (np.linalg.eigvalsh(beyond)[:, 0] <= 0.0)
+    k = np.maximum(stiffness * factor[:, None], 1e-30)[:, :, None]
+    spring = np.where(pull < 0.0, RIGID_STRETCH, style.stretch_stiffness())
+    return _Rest(
+        shape=rods.d,
+        size=size,
+        bends=rods.d - g / k,
+        lengths=size - pull / spring,
+        factor=factor,
+        failed=failed,
+    )
+
+
+def _least(form: Array, added: Array) -> Array:
+    """Return how much of what is added makes forms (s, p, p) positive, at least 0, shape (s,)."""
+    down = np.linalg.inv(np.linalg.cholesky(added))
+    return np.maximum(-np.linalg.eigvalsh(down @ form @ down.transpose(0, 2, 1))[:, 0], 0.0)
