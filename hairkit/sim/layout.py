@@ -161,6 +161,15 @@ def joint_stiffness(
     return stiffness * joint_weights(full - skip)
 
 
+def stiffest_joint(stiffness: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return what each strand asks of the clock, twice its largest stiffness [1/s^2], shape (s,).
+
+    Args:
+        stiffness: Of its joints [1/s^2], shape (s, points); the first ones' weights do not count.
+    """
+    return 2.0 * (stiffness / joint_weights(stiffness.shape[1])).max(axis=1)
+
+
 def transport(
     a: NDArray[np.float64], b: NDArray[np.float64], v: NDArray[np.float64]
 ) -> NDArray[np.float64]:
@@ -232,8 +241,7 @@ def _rods(
         rigidity = joint_stiffness(style, edge, int(skip), int(full))
         if stiffening is not None:
             rigidity *= stiffening[at]
-        # The clock knows the style's stiffness without the first joints' weights.
-        stiffest = max(stiffest, float(2.0 * (rigidity / joint_weights(int(count))).max()))
+        stiffest = max(stiffest, float(stiffest_joint(rigidity).max()))
         values[at, 6] = rigidity
         # Rest curvature in the frame carried along the chords from the root edge.
         u = x[:, 1] - x[:, 0]

@@ -21,8 +21,8 @@ from numpy.typing import ArrayLike, NDArray
 from hairkit.errors import WorldError
 from hairkit.groom import Groom
 from hairkit.sim.checks import check_pose, number, vector
-from hairkit.sim.hair import BEND_DAMPING_S
-from hairkit.sim.layout import joint_stiffness, strand_rows, transport
+from hairkit.sim.hair import BEND_DAMPING_S, STIFF_BENDING
+from hairkit.sim.layout import joint_stiffness, stiffest_joint, strand_rows, transport
 from hairkit.style import Style
 from hairkit.style.model import RIGID_STRETCH
 
@@ -37,9 +37,6 @@ pendulum as long as it is."""
 
 TICK_S = 1.0 / 120.0
 """A world's usual clock [s]; stiff hair takes shorter ticks."""
-
-DAMPED = 1.0 + BEND_DAMPING_S / TICK_S
-"""How much stiffer the solver's matrix is in bending, internal damping included."""
 
 SOFT_STRETCH = 1e6
 """Hair with a softer spring along it [1/s^2] may stretch where stability is looked at; other hair
@@ -430,7 +427,9 @@ class _Rest:
 def _rest(style: Style, x: Array, gravity: Array, skip: int, full: int) -> _Rest:
     """Solve strands of equally many points [m], shape (s, n, 3), with gravity [m/s^2]."""
     size = np.linalg.norm(np.diff(x, axis=1), axis=2)
-    stiffness = joint_stiffness(style, size, skip, full)[:, :-1]
+    stiffness = joint_stiffness(style, size, skip, full)
+    stiffest = stiffest_joint(stiffness)
+    stiffness = stiffness[:, :-1]
     rods = _Rods.of(x, stiffness)
     low, high = (SHARE * strain / (1.0 + SHARE * strain) for strain in style.stretch_limits())
     limits = (RIGID_STRETCH * low, style.stretch_stiffness() * high)
@@ -444,12 +443,13 @@ def _rest(style: Style, x: Array, gravity: Array, skip: int, full: int) -> _Rest
     firm = FIRMNESS * np.linalg.norm(gravity) / size[:, 1:].sum(axis=1)
     share = _least(forms.energy - firm[:, None, None] * forms.mass, forms.bending)
     factor = 1.0 + share
-    more = share[:, None, None]
     # An implicit step whose matrix leaves parts of the energy out stays with a minimum only where
     # twice the matrix, and inertia with it, is more than the energy's second variation.
-    beyond = 2.0 * DAMPED * factor[:, None, None] * forms.matrix + 2.0 * forms.springs
-    beyond += (4.0 / TICK_S**2 + 2.0 * hold) * forms.mass
-    beyond -= forms.energy + more * forms.bending
+    tick = np.where(stiffest * factor > STIFF_BENDING, 0.5 * TICK_S, TICK_S)[:, None, None]
+    damped = 1.0 + BEND_DAMPING_S / tick
+    beyond = 2.0 * damped * factor[:, None, None] * forms.matrix + 2.0 * forms.springs
+    beyond += (4.0 / tick**2 + 2.0 * hold) * forms.mass
+    beyond -= forms.energy + share[:, None, None] * forms.bending
     failed = folded | (np.linalg.eigvalsh(beyond)[:, 0] <= 0.0)
     k = np.maximum(stiffness * factor[:, None], 1e-30)[:, :, None]
     spring = np.where(pull < 0.0, RIGID_STRETCH, style.stretch_stiffness())
