@@ -28,8 +28,12 @@ from hairkit.style.model import RIGID_STRETCH
 
 Array = NDArray[np.float64]
 
-KNOTS = 24
-"""Most places along a strand where its small turns are told apart when stability is looked at."""
+KNOTS = 18
+"""Places along a strand where its small changes are told apart at first."""
+
+DOUBT = 0.75
+"""A strand whose weight takes this share of its bending's stability or more, as few knots show it,
+is looked at with a knot a segment."""
 
 FIRMNESS = 0.25
 """How firmly a strand must keep its shape, as the square of a frequency: a share of that of a
@@ -117,10 +121,23 @@ class _Rods:
         )
 
 
-def _balance(
-    rods: _Rods, gravity: Array, limits: tuple[float, float]
-) -> tuple[Array, Array, Array]:
-    """Return each joint's bending force, each segment's pull, and each joint's torque.
+@dataclass(kw_only=True)
+class _Load:
+    """What strands' joints and segments carry."""
+
+    bending: Array
+    """Force of each joint's bending [m/s^2], shape (s, n - 1, 3)."""
+
+    pull: Array
+    """Of each segment [m/s^2], shape (s, n - 1)."""
+
+    torque: Array
+    """About the strand, that a joint and those towards the tip hand on to the root's side
+    [m^2/s^2], shape (s, n - 1)."""
+
+
+def _balance(rods: _Rods, gravity: Array, limits: tuple[float, float]) -> _Load:
+    """Return what every joint and segment must carry.
 
     Bending acts across the strand, except where a segment's pull would be beyond what its spring
     can have: there it takes over the rest.
@@ -129,10 +146,6 @@ def _balance(
         rods: The strands.
         gravity: In their frame [m/s^2], shape (3,).
         limits: Least and largest pull for each metre of a segment [1/s^2].
-
-    Returns:
-        Bending forces [m/s^2], shape (s, n - 1, 3); pulls [m/s^2], shape (s, n - 1); torques about
-        the strand that the joints towards the tip hand on [m^2/s^2], shape (s, n - 1).
     """
     count = rods.x.shape[1]
     g = np.zeros((len(rods.x), count + 2, 3))
@@ -177,7 +190,7 @@ def _balance(
         torque[:, j] = torque[:, i] + _dot(g[:, j], lever)[:, 0]
         chord_pull[:, j] = (along * g[:, j] - _dot(g[:, j], u[:, j]) * d[:, j]) * inverse[:, j]
         turned[:, j] = -0.5 * torque[:, j, None] * b[:, j]
-    return g[:, : count - 1], pull, torque[:, : count - 1]
+    return _Load(bending=g[:, : count - 1], pull=pull, torque=torque[:, : count - 1])
 
 
 def _solved(forces: Array, rest: Array) -> Array:
@@ -187,14 +200,14 @@ def _solved(forces: Array, rest: Array) -> Array:
     return -_dot(across, rest[:, None])[:, :, 0] / np.where(np.abs(volume) > 1e-12, volume, 1e-12)
 
 
-def _changes(rods: _Rods, *, soft: bool) -> Array:
+def _changes(rods: _Rods, knots: int, *, soft: bool) -> Array:
     """Return a basis of small changes of a strand's shape, shape (s, n - 1, 3, p).
 
     Each is how far segments' ends move against their starts [m] where the strand turns by 1 rad at
     a knot, across itself; where it is soft also where it stretches to twice its length.
     """
     strands, segments = rods.edge.shape[:2]
-    knots = min(segments - 1, KNOTS)
+    knots = min(segments - 1, knots)
     side = np.zeros_like(rods.edge)
     axis = np.eye(3)[np.argmin(np.abs(rods.edge[:, 0]), axis=1)]
     side[:, 0] = np.cross(rods.edge[:, 0], axis)
@@ -202,9 +215,14 @@ def _changes(rods: _Rods, *, soft: bool) -> Array:
     for i in range(1, segments):
         side[:, i] = transport(rods.edge[:, i - 1], rods.edge[:, i], side[:, i - 1])
     ways = [side, np.cross(rods.edge, side), *([rods.edge] if soft else [])]
-    place = np.linspace(0.0, knots - 1.0, segments - 1)
+    # Each segment by itself near the root, where hair gives way, then farther and farther apart.
+    near = np.arange(knots // 2)
+    far = np.geomspace(knots // 2 + 1, segments - 1, knots - len(near)) - 1.0
+    places = np.concatenate([near, far]) if segments - 1 > knots else np.arange(knots)
     share = np.zeros((segments, knots))
-    share[1:] = np.maximum(1.0 - np.abs(place[:, None] - np.arange(knots)), 0.0)
+    for knot in range(knots):
+        one = np.eye(knots)[knot]
+        share[1:, knot] = np.interp(np.arange(segments - 1), places, one)
     moves = (np.stack(ways, axis=-1) * rods.size[..., None])[:, :, :, None]
     return (moves * share[None, :, None, :, None]).reshape(strands, segments, 3, -1)
 
@@ -241,20 +259,18 @@ class _Variation:
     """Squares of what moves [m^2]."""
 
 
-def _variation(
-    rods: _Rods, g: Array, pull: Array, torque: Array, hold: float, stretch: float
-) -> _Variation:
+def _variation(rods: _Rods, load: _Load, hold: float, stretch: float, knots: int) -> _Variation:
     """Return the second variation of strands' energy, and what the solver's matrix has of it.
 
     Args:
         rods: The strands.
-        g: Bending forces, as `_balance` gives them.
-        pull: Pulls.
-        torque: Torques.
+        load: What they carry.
         hold: Spring to the shape [1/s^2].
         stretch: Spring along a pulled segment [1/s^2].
+        knots: Places along a strand where its changes are told apart.
     """
-    step = _changes(rods, soft=stretch < SOFT_STRETCH)
+    g, pull, torque = load.bending, load.pull, load.torque
+    step = _changes(rods, knots, soft=stretch < SOFT_STRETCH)
     d, u, b = rods.d, rods.u, rods.b
     u_ = u[..., None]
     chord = step.copy()
@@ -378,7 +394,7 @@ def sag_free(
     for full, skip in np.unique(np.stack([counts, skips]), axis=1).T:
         count = int(full - skip)
         strands = np.flatnonzero((counts == full) & (skips == skip))
-        batch = max(1, BATCH // (count * 6 * min(count, KNOTS)))
+        batch = max(1, BATCH // (count * 6 * KNOTS))
         for first in range(0, len(strands), batch):
             part = strands[first : first + batch]
             rows = (starts[part] + skip)[:, None] + np.arange(count)
@@ -433,37 +449,69 @@ def _rest(style: Style, x: Array, gravity: Array, skip: int, full: int) -> _Rest
     rods = _Rods.of(x, stiffness)
     low, high = (SHARE * strain / (1.0 + SHARE * strain) for strain in style.stretch_limits())
     limits = (RIGID_STRETCH * low, style.stretch_stiffness() * high)
-    g, pull, torque = _balance(rods, gravity, limits)
+    load = _balance(rods, gravity, limits)
     # Folded so sharply that no bend carries anything.
-    folded = ~(np.abs(g).max(axis=(1, 2)) < 1e9)
-    for value in (g, pull, torque):
+    folded = ~(np.abs(load.bending).max(axis=(1, 2)) < 1e9)
+    for value in (load.bending, load.pull, load.torque):
         value[folded] = 0.0
-    hold = style.hold_stiffness()
-    forms = _variation(rods, g, pull, torque, hold, style.stretch_stiffness())
-    firm = FIRMNESS * np.linalg.norm(gravity) / size[:, 1:].sum(axis=1)
-    share = _least(forms.energy - firm[:, None, None] * forms.mass, forms.bending)
-    factor = 1.0 + share
-    # An implicit step whose matrix leaves parts of the energy out stays with a minimum only where
-    # twice the matrix, and inertia with it, is more than the energy's second variation.
-    tick = np.where(stiffest * factor > STIFF_BENDING, 0.5 * TICK_S, TICK_S)[:, None, None]
-    damped = 1.0 + BEND_DAMPING_S / tick
-    beyond = 2.0 * damped * factor[:, None, None] * forms.matrix + 2.0 * forms.springs
-    beyond += (4.0 / tick**2 + 2.0 * hold) * forms.mass
-    beyond -= forms.energy + share[:, None, None] * forms.bending
-    failed = folded | (np.linalg.eigvalsh(beyond)[:, 0] <= 0.0)
+    pulled = float(np.linalg.norm(gravity))
+    lack, failed = _stability(style, rods, load, stiffest, pulled, KNOTS)
+    if x.shape[1] - 2 > KNOTS:
+        doubtful = np.flatnonzero((lack > DOUBT - 1.0) & ~folded)
+        batch = max(1, BATCH // (6 * x.shape[1] ** 2))
+        for first in range(0, len(doubtful), batch):
+            part = doubtful[first : first + batch]
+            lack[part], failed[part] = _stability(
+                style,
+                _Rods.of(x[part], stiffness[part]),
+                _Load(bending=load.bending[part], pull=load.pull[part], torque=load.torque[part]),
+                stiffest[part],
+                pulled,
+                x.shape[1],
+            )
+    factor = 1.0 + np.maximum(lack, 0.0)
     k = np.maximum(stiffness * factor[:, None], 1e-30)[:, :, None]
-    spring = np.where(pull < 0.0, RIGID_STRETCH, style.stretch_stiffness())
+    spring = np.where(load.pull < 0.0, RIGID_STRETCH, style.stretch_stiffness())
     return _Rest(
         shape=rods.d,
         size=size,
-        bends=rods.d - g / k,
-        lengths=size - pull / spring,
+        bends=rods.d - load.bending / k,
+        lengths=size - load.pull / spring,
         factor=factor,
-        failed=failed,
+        failed=failed | folded,
     )
 
 
-def _least(form: Array, added: Array) -> Array:
-    """Return how much of what is added makes forms (s, p, p) positive, at least 0, shape (s,)."""
-    down = np.linalg.inv(np.linalg.cholesky(added))
-    return np.maximum(-np.linalg.eigvalsh(down @ form @ down.transpose(0, 2, 1))[:, 0], 0.0)
+def _stability(
+    style: Style, rods: _Rods, load: _Load, stiffest: Array, gravity: float, knots: int
+) -> tuple[Array, NDArray[np.bool_]]:
+    """Return what strands' stiffness lacks, and where the solver would not stay all the same.
+
+    Args:
+        style: What the hair is like.
+        rods: The strands.
+        load: What they carry.
+        stiffest: What each asks of the clock [1/s^2], shape (s,).
+        gravity: [m/s^2].
+        knots: Places along a strand where its changes are told apart.
+
+    Returns:
+        As a share of their stiffness, below 0 where they have more than they need, shape (s,);
+        whether the solver would leave the shape, shape (s,).
+    """
+    hold = style.hold_stiffness()
+    forms = _variation(rods, load, hold, style.stretch_stiffness(), knots)
+    firm = FIRMNESS * gravity / rods.size[:, 1:, 0].sum(axis=1)
+    down = np.linalg.inv(np.linalg.cholesky(forms.bending))
+    needed = down @ (forms.energy - firm[:, None, None] * forms.mass) @ down.transpose(0, 2, 1)
+    lack = -np.linalg.eigvalsh(needed)[:, 0]
+    more = np.maximum(lack, 0.0)[:, None, None]
+    # An implicit step whose matrix leaves parts of the energy out stays with a minimum only where
+    # twice the matrix, and inertia with it, is more than the energy's second variation.
+    fast = stiffest[:, None, None] * (1.0 + more) > STIFF_BENDING
+    tick = np.where(fast, 0.5 * TICK_S, TICK_S)
+    damped = 1.0 + BEND_DAMPING_S / tick
+    left = 2.0 * damped * (1.0 + more) * forms.matrix + 2.0 * forms.springs
+    left += (4.0 / tick**2 + 2.0 * hold) * forms.mass
+    left -= forms.energy + more * forms.bending
+    return lack, np.linalg.eigvalsh(left)[:, 0] <= 0.0
