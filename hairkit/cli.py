@@ -204,6 +204,9 @@ def simulate(
     ] = None,
     width: Annotated[int, typer.Option(help="Of the picture [pixels].")] = 960,
     height: Annotated[int, typer.Option(help="Of the picture [pixels].")] = 720,
+    sag_free: Annotated[
+        bool, typer.Option("--sag-free", help="Start with hair that its own weight does not move.")
+    ] = False,
 ) -> None:
     """Simulate a style on a moving head, to a video, a picture or strands; or rigged hair."""
     from hairkit import motions
@@ -221,11 +224,15 @@ def simulate(
     checked_count("--height", height, 16, 8192)
     for axis, part in zip("XYZ", wind, strict=True):
         _number(f"--wind {axis}", part, -100.0, 100.0, "m/s")
+    if rigged and sag_free:
+        raise HairkitError("--sag-free: expected a style or a groom, not rigged hair")
     moved = motions.motion(motion, seconds=seconds, rate=frames)
     if rigged:
         sway(style, moved, out, wind=wind, backend=backend, progress=progress_bar)
         return
     groom = _groom(style, head=head, units=units, up=up, front=front, guides=guides, seed=seed)
+    if sag_free:
+        groom = _settled(groom, moved.start)
 
     from hairkit.record import record
 
@@ -321,6 +328,27 @@ def _groom(
         chosen = None if head is None else load_head(head, units, up, front)
         return load_strands(style).regrow(head=chosen, source=style)
     return grow(load_style(style), load_head(head, units, up, front), guides=guides, seed=seed)
+
+
+def _settled(groom: Any, pose: Any) -> Any:
+    """Return the groom that stays as it is under gravity, after saying what that took."""
+    import warnings
+
+    from hairkit.sim.sag import sag_free
+
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        groom = sag_free(groom, pose=pose)
+    for warning in told:
+        ERR.print(str(warning.message))
+    if groom.stiffening is not None:
+        stiffer = groom.stiffening[groom.starts + groom.laid - 1]
+        if (stiffer > 1.0).any():
+            typer.echo(
+                f"sag-free: {(stiffer > 1.0).sum()} of {len(stiffer)} guides made stiffer, "
+                f"at most {stiffer.max():.1f} times"
+            )
+    return groom
 
 
 @app.command()
