@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+from numpy.typing import ArrayLike
 from reference_rod import Rod, _frames
 from scenes import Points, bare_head, hand_groom, plain_style, straight
 
@@ -19,7 +20,14 @@ STILL = 1e-3
 DOWN = np.array([0.0, -9.81, 0.0])
 
 
-def moved(groom: Groom, *, seconds: float = 1.5, gravity=DOWN, pose=None, clock=1 / 120) -> Points:
+def moved(
+    groom: Groom,
+    *,
+    seconds: float = 1.5,
+    gravity: ArrayLike = DOWN,
+    pose: Points | None = None,
+    clock: float = 1 / 120,
+) -> Points:
     """Return how far each strand goes from its shape at most, as a share of its length."""
     world = hk.World("cpu", clock=clock)
     world.sleep = False
@@ -79,6 +87,7 @@ def test_the_head_may_be_tilted(head: hk.Head) -> None:
     solved = hk.sag_free(groom, pose=pose)
     assert moved(solved, pose=pose).max() < STILL
     turned = hk.sag_free(groom, gravity=pose[:3, :3].T @ DOWN)
+    assert turned.rest_bends is not None and solved.rest_bends is not None
     np.testing.assert_allclose(turned.rest_bends, solved.rest_bends, atol=1e-12)
 
 

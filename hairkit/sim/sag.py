@@ -31,9 +31,12 @@ Array = NDArray[np.float64]
 KNOTS = 18
 """Places along a strand where its small changes are told apart at first."""
 
-DOUBT = 0.75
-"""A strand whose weight takes this share of its bending's stability or more, as few knots show it,
-is looked at with a knot a segment."""
+DOUBT = 0.25
+"""A strand that has no more than this share of its stiffness to spare, as few knots show it, is
+looked at with a knot a segment."""
+
+KINK = 0.8
+"""And so is one that turns by more than this somewhere from one chord to the next, about [rad]."""
 
 FIRMNESS = 0.25
 """How firmly a strand must keep its shape, as the square of a frequency: a share of that of a
@@ -173,7 +176,7 @@ def _balance(rods: _Rods, gravity: Array, limits: tuple[float, float]) -> _Load:
         along = _dot(d[:, j], u[:, j])
         handed = -0.5 * b[:, j] * inverse[:, j]
         rest = rest + handed * torque[:, i, None]
-        sides = np.stack([one, two, edge], axis=1)
+        sides: Array = np.stack([one, two, edge], axis=1, dtype=np.float64)
         forces = sides * (along * inverse[:, j] - 1.0)[:, None]
         forces += _dot(sides, lever[:, None]) * handed[:, None]
         forces -= (_dot(sides, u[:, j, None]) * d[:, j, None]) * inverse[:, j, None]
@@ -457,7 +460,8 @@ def _rest(style: Style, x: Array, gravity: Array, skip: int, full: int) -> _Rest
     pulled = float(np.linalg.norm(gravity))
     lack, failed = _stability(style, rods, load, stiffest, pulled, KNOTS)
     if x.shape[1] - 2 > KNOTS:
-        doubtful = np.flatnonzero((lack > DOUBT - 1.0) & ~folded)
+        kinked = np.linalg.norm(rods.b, axis=2).max(axis=1) > KINK
+        doubtful = np.flatnonzero((kinked | (lack > -DOUBT)) & ~folded)
         batch = max(1, BATCH // (6 * x.shape[1] ** 2))
         for first in range(0, len(doubtful), batch):
             part = doubtful[first : first + batch]
@@ -504,7 +508,7 @@ def _stability(
     firm = FIRMNESS * gravity / rods.size[:, 1:, 0].sum(axis=1)
     down = np.linalg.inv(np.linalg.cholesky(forms.bending))
     needed = down @ (forms.energy - firm[:, None, None] * forms.mass) @ down.transpose(0, 2, 1)
-    lack = -np.linalg.eigvalsh(needed)[:, 0]
+    lack = np.asarray(-np.linalg.eigvalsh(needed)[:, 0], np.float64)
     more = np.maximum(lack, 0.0)[:, None, None]
     # An implicit step whose matrix leaves parts of the energy out stays with a minimum only where
     # twice the matrix, and inertia with it, is more than the energy's second variation.
