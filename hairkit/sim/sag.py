@@ -31,7 +31,7 @@ Array = NDArray[np.float64]
 KNOTS = 18
 """Places along a strand where its small changes are told apart at first."""
 
-DOUBT = 0.25
+DOUBT = 0.65
 """A strand that has no more than this share of its stiffness to spare, as few knots show it, is
 looked at with a knot a segment."""
 
