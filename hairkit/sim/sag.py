@@ -33,7 +33,10 @@ KNOTS = 18
 
 DOUBT = 0.65
 """A strand that has no more than this share of its stiffness to spare, as few knots show it, is
-looked at with a knot a segment."""
+looked at with FINE_KNOTS."""
+
+FINE_KNOTS = 48
+"""Places along a strand where its small changes are told apart where there is doubt."""
 
 KINK = 0.8
 """And so is one that turns by more than this somewhere from one chord to the next, about [rad]."""
@@ -52,7 +55,7 @@ keeps its length."""
 SHARE = 0.8
 """Of the strain that the solver leaves alone, what a segment's spring may have at most."""
 
-BATCH = 2_000_000
+BATCH = 500_000
 """Numbers that one array of a batch of strands may have."""
 
 
@@ -462,7 +465,7 @@ def _rest(style: Style, x: Array, gravity: Array, skip: int, full: int) -> _Rest
     if x.shape[1] - 2 > KNOTS:
         kinked = np.linalg.norm(rods.b, axis=2).max(axis=1) > KINK
         doubtful = np.flatnonzero((kinked | (lack > -DOUBT)) & ~folded)
-        batch = max(1, BATCH // (6 * x.shape[1] ** 2))
+        batch = max(1, BATCH // (6 * FINE_KNOTS * x.shape[1]))
         for first in range(0, len(doubtful), batch):
             part = doubtful[first : first + batch]
             lack[part], failed[part] = _stability(
@@ -471,7 +474,7 @@ def _rest(style: Style, x: Array, gravity: Array, skip: int, full: int) -> _Rest
                 _Load(bending=load.bending[part], pull=load.pull[part], torque=load.torque[part]),
                 stiffest[part],
                 pulled,
-                x.shape[1],
+                FINE_KNOTS,
             )
     factor = 1.0 + np.maximum(lack, 0.0)
     k = np.maximum(stiffness * factor[:, None], 1e-30)[:, :, None]
