@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from hairkit.rigging import plan as plan
     from hairkit.rigging import rig as rig
     from hairkit.rigging import supported as supported
+    from hairkit.sim.sag import sag_free as sag_free
     from hairkit.sim.world import World as World
     from hairkit.style import Style as Style
     from hairkit.style import Tie as Tie
@@ -84,6 +85,7 @@ _HOME = {
     "open_strands": "hairkit.io.strands",
     "plan": "hairkit.rigging",
     "rig": "hairkit.rigging",
+    "sag_free": "hairkit.sim.sag",
     "save_strands": "hairkit.io.strands",
     "style_names": "hairkit.style",
     "supported": "hairkit.rigging",

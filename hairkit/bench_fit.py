@@ -232,9 +232,7 @@ def _cma() -> Callable[..., None]:
             'case fit: needs the package cma, expected pip install "hairkit[bench]"'
         ) from None
 
-    def search(
-        problem: _Problem, start: NDArray[np.float64], random: np.random.Generator
-    ) -> None:
+    def search(problem: _Problem, start: NDArray[np.float64], random: np.random.Generator) -> None:
         for place in _starts(start, random):
             # Its default number of trials a generation, and a third of the ranges to begin with.
             options = {

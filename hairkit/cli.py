@@ -3,7 +3,6 @@
 Bad input gives one line on stderr and exit code 2; `--debug` shows where it arose.
 """
 
-import math
 import re
 import shutil
 import signal
@@ -15,12 +14,13 @@ from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
+from hairkit.cli_bench import bench
 from hairkit.cli_fit import fit_style
 from hairkit.cli_options import (
     ERR,
+    OUT,
     STOPPED,
     BackendOption,
     FrontOption,
@@ -28,16 +28,14 @@ from hairkit.cli_options import (
     UnitsOption,
     UpOption,
     checked_count,
-    load_groom,
+    checked_number,
     load_head,
     progress_bar,
 )
-from hairkit.cli_rig import RIGGED, rig, sway
+from hairkit.cli_rig import rig
+from hairkit.cli_simulate import simulate
 from hairkit.cli_strands import convert, info
 from hairkit.errors import FileError, FileWarning, HairkitError
-
-# Wide enough for every table: a narrow terminal may wrap a line, but no figure is cut off.
-OUT = Console(highlight=False, width=max(Console().width, 132))
 
 app = typer.Typer(
     name="hairkit",
@@ -49,13 +47,12 @@ app = typer.Typer(
 )
 cache_app = typer.Typer(help="Files that hairkit keeps to start faster.")
 app.add_typer(cache_app, name="cache")
+app.command()(simulate)
 app.command()(rig)
 app.command("fit")(fit_style)
 app.command()(convert)
 app.command()(info)
-
-# Spelled out, so that --help loads nothing; a test holds it to hairkit.motions.
-MOTIONS = "jump, nod, shake, spin, still, turn, turn_and_nod, walk"
+app.command()(bench)
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -140,15 +137,6 @@ def plain_warnings() -> Iterator[None]:
         yield
 
 
-def _number(option: str, value: float, low: float, high: float, unit: str = "") -> float:
-    """Return an option's value, or say what it may be."""
-    if not math.isfinite(value) or not low <= value <= high:
-        raise HairkitError(
-            f"{option}: {value:g}, expected a number from {low:g} to {high:g}{unit and ' ' + unit}"
-        )
-    return value
-
-
 def _print_version(wanted: bool) -> None:
     if wanted:
         from hairkit.bench import versions
@@ -193,123 +181,6 @@ def demo(
         for made in make_demo(out, backend=backend, progress=progress):
             progress_line = f"wrote {made}"
             ERR.log(progress_line) if ERR.is_terminal else typer.echo(progress_line)
-
-
-@app.command()
-def simulate(
-    style: Annotated[
-        str,
-        typer.Argument(
-            metavar="STYLE|GROOM|RIGGED",
-            help="A style's name, a .toml file, a file of strands, or rigged hair: .glb, .gltf or "
-            ".vrm.",
-        ),
-    ],
-    out: Annotated[
-        Path,
-        typer.Option(
-            "--out",
-            "-o",
-            help="The file to write: .mp4, .png, .npz or other strands; .glb of rigged hair.",
-        ),
-    ],
-    head: HeadOption = None,
-    units: UnitsOption = "m",
-    up: UpOption = "y",
-    front: FrontOption = None,
-    motion: Annotated[
-        str, typer.Option(help=f"{MOTIONS}, or a file of poses (.npz .npy .json .csv).")
-    ] = "turn",
-    seconds: Annotated[float, typer.Option(help="How long [s].")] = 5.0,
-    guides: Annotated[
-        int | None,
-        typer.Option(help="Simulated strands: 160 of a style; of a file as many as it needs."),
-    ] = None,
-    segments: Annotated[
-        int | None, typer.Option(help="Of a long guide; by default the style's.")
-    ] = None,
-    look: Annotated[
-        str | None,
-        typer.Option("--style", help="Of strands in a file: a style's name or file, or natural."),
-    ] = None,
-    strand_units: Annotated[
-        str | None, typer.Option(help="Of a file of strands that does not say: m, dm, cm, mm, in.")
-    ] = None,
-    strand_up: Annotated[
-        str | None, typer.Option(help="The upward axis of a file of strands that does not say.")
-    ] = None,
-    what: Annotated[
-        str, typer.Option(help="Which strands to write: guides, or hairs as they are drawn.")
-    ] = "guides",
-    wind: Annotated[
-        tuple[float, float, float], typer.Option(metavar="X Y Z", help="Wind [m/s].")
-    ] = (0.0, 0.0, 0.0),
-    backend: BackendOption = None,
-    seed: Annotated[int, typer.Option(help="Of everything random in the groom.")] = 0,
-    rate: Annotated[
-        float | None, typer.Option(help="Frames a second; by default 30 for .mp4, else 60.")
-    ] = None,
-    width: Annotated[int, typer.Option(help="Of the picture [pixels].")] = 960,
-    height: Annotated[int, typer.Option(help="Of the picture [pixels].")] = 720,
-) -> None:
-    """Simulate a style on a moving head, to a video, a picture or strands; or rigged hair."""
-    from hairkit import motions
-    from hairkit.io.files import check_output
-    from hairkit.io.strands import WRITTEN
-
-    # Everything that can be wrong is found before Taichi loads and before anything is grown.
-    rigged = Path(style).suffix.lower() in RIGGED
-    check_output(out, (".glb", ".gltf") if rigged else (".mp4", ".png", *WRITTEN))
-    _number("--seconds", seconds, 1e-3, 3600.0, "s")
-    frames = rate if rate is not None else (30.0 if out.suffix.lower() == ".mp4" else 60.0)
-    _number("--rate", frames, 1.0, 1000.0, "frames a second")
-    if guides is not None:
-        checked_count("--guides", guides, 1, 1_000_000)
-    if segments is not None:
-        checked_count("--segments", segments, 2, 254)
-    if what not in ("guides", "hairs"):
-        raise HairkitError(f"--what: {what!r}, expected guides or hairs")
-    checked_count("--seed", seed, 0, 2**31 - 1)
-    checked_count("--width", width, 16, 8192)
-    checked_count("--height", height, 16, 8192)
-    for axis, part in zip("XYZ", wind, strict=True):
-        _number(f"--wind {axis}", part, -100.0, 100.0, "m/s")
-    moved = motions.motion(motion, seconds=seconds, rate=frames)
-    if rigged:
-        sway(style, moved, out, wind=wind, backend=backend, progress=progress_bar)
-        return
-    worn = None if head is None else load_head(head, units, up, front)
-    groom = load_groom(
-        style,
-        worn,
-        guides=guides,
-        segments=segments,
-        look=look,
-        seed=seed,
-        axes={"units": strand_units, "up": strand_up},
-    )
-
-    from hairkit.record import record
-
-    with progress_bar() as progress:
-        worst = record(
-            groom,
-            moved,
-            out,
-            what=what,
-            backend=backend,
-            wind=wind,
-            width=width,
-            height=height,
-            progress=progress,
-        )
-    typer.echo(
-        f"wrote {out}: {len(groom.counts)} guides, {len(moved) + 1} frames, "
-        f"stretch at most {100 * worst.max_stretch:.2f} %, "
-        f"at most {1e3 * worst.max_penetration:.2f} mm deep"
-    )
-    if worst.resets:
-        ERR.print(f"hair went back to its rest pose {worst.resets} times: its state was bad")
 
 
 @app.command()
@@ -393,7 +264,7 @@ def catalog(
     from hairkit.style import load_style, style_names
 
     check_output(out, (".png",))
-    _number("--seconds", seconds, 0.0, 60.0, "s")
+    checked_number("--seconds", seconds, 0.0, 60.0, "s")
     checked_count("--guides", guides, 1, 1_000_000)
     checked_count("--seed", seed, 0, 2**31 - 1)
     checked_count("--size", size, 16, 1024)
@@ -454,87 +325,6 @@ def backends() -> None:
         works = "[green]yes[/]" if probe.works else "[red]no[/]"
         table.add_row(probe.name, works, probe.device if probe.works else probe.reason)
     OUT.print(table)
-
-
-@app.command()
-def bench(
-    case: Annotated[
-        list[str] | None, typer.Option(help="A case by name; may be given again.")
-    ] = None,
-    backend: Annotated[
-        str | None, typer.Option(help="As elsewhere; 'all' for every one that works.")
-    ] = None,
-    json: Annotated[Path | None, typer.Option(help="Write the results to this file.")] = None,
-    compare: Annotated[
-        tuple[Path, Path] | None,
-        typer.Option(metavar="A B", help="Compare two such files instead of running."),
-    ] = None,
-    repeats: Annotated[int, typer.Option(help="Timed stretches of each case.")] = 7,
-    draw: Annotated[bool, typer.Option("--draw", help="Time pictures in place of steps.")] = False,
-    strands: Annotated[int, typer.Option(help="Strands that case 'formats' writes.")] = 100_000,
-) -> None:
-    """Time a 60 Hz step of each case, beside the seed engine's figures; pictures; or files."""
-    from hairkit import bench as benchmarks
-    from hairkit.bench_report import print_comparison, run_and_print
-
-    if compare is not None:
-        print_comparison(OUT, *(benchmarks.load_results(path) for path in compare))
-        return
-    if json is not None:
-        from hairkit.io.files import check_output
-
-        check_output(json, (".json",))
-    checked_count("--repeats", repeats, 5, 1000)
-    if draw:
-        if case:
-            raise HairkitError("--case: expected steps to be timed, not --draw")
-        from hairkit.bench_draw import as_rows, print_pictures, time_pictures
-
-        with progress_bar() as progress:
-            pictures = time_pictures(backend, repeats=repeats, progress=progress)
-        print_pictures(OUT, pictures)
-        if json is not None:
-            benchmarks.save_rows(as_rows(pictures), json)
-            typer.echo(f"wrote {json}")
-        return
-    for alone in ("chains_1000", "formats"):
-        if case and alone in case and len(case) > 1:
-            raise HairkitError(f"--case: expected {alone} alone")
-    if case == ["chains_1000"]:
-        from hairkit.bench_chains import print_chains, time_chains
-
-        chains = time_chains(backend, repeats=repeats)
-        print_chains(OUT, chains)
-        _save_rows([chains], json)
-        return
-    if case == ["formats"]:
-        from hairkit.bench_formats import print_formats, time_formats
-
-        checked_count("--strands", strands, 1, 10_000_000)
-        formats, failures = time_formats(strands=strands, repeats=repeats)
-        print_formats(OUT, formats, failures)
-        _save_rows(formats, json)
-        return
-    if case:
-        cases = [benchmarks.case_named(name) for name in case]
-    else:
-        cases = [known for known in benchmarks.CASES if not known.asked]
-    with progress_bar() as progress:
-        results = run_and_print(OUT, cases, backend, repeats=repeats, progress=progress)
-    if json is not None:
-        benchmarks.save_results(results, json)
-        typer.echo(f"wrote {json}")
-
-
-def _save_rows(rows: Sequence[Any], json: Path | None) -> None:
-    """Write results to the file of ``--json``, where it was given."""
-    from dataclasses import asdict
-
-    from hairkit.bench import save_rows
-
-    if json is not None:
-        save_rows([asdict(row) for row in rows], json)
-        typer.echo(f"wrote {json}")
 
 
 @cache_app.command("clear")

@@ -1,5 +1,6 @@
 """Options that several commands share, and what they stand for."""
 
+import math
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,6 +21,9 @@ from hairkit.errors import HairkitError
 
 ERR = Console(stderr=True, highlight=False)
 
+# Wide enough for every table: a narrow terminal may wrap a line, but no figure is cut off.
+OUT = Console(highlight=False, width=max(Console().width, 132))
+
 # Taichi's compiler may swallow the exception that a signal raised in the middle of it.
 STOPPED = threading.Event()
 
@@ -38,6 +42,15 @@ UpOption = Annotated[str, typer.Option(help="The head mesh's upward axis: y, z, 
 FrontOption = Annotated[
     str | None, typer.Option(help="The axis its face looks along; by default z, or -y.")
 ]
+
+
+def checked_number(option: str, value: float, low: float, high: float, unit: str = "") -> float:
+    """Return an option's value, or say what it may be."""
+    if not math.isfinite(value) or not low <= value <= high:
+        raise HairkitError(
+            f"{option}: {value:g}, expected a number from {low:g} to {high:g}{unit and ' ' + unit}"
+        )
+    return value
 
 
 def checked_count(option: str, value: int, low: int, high: int) -> int:

@@ -15,7 +15,7 @@ import pytest
 from videos import read_video
 
 import hairkit as hk
-from hairkit import cli
+from hairkit import cli, cli_simulate
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -152,7 +152,7 @@ def test_version_names_what_results_depend_on(capsys: pytest.CaptureFixture[str]
 
 def test_help_names_every_motion():
     """Hold the help text, which loads nothing, to the motions that there are."""
-    assert cli.MOTIONS.split(", ") == hk.motions.motion_names()
+    assert cli_simulate.MOTIONS.split(", ") == hk.motions.motion_names()
 
 
 def test_styles_lists_every_style(capsys: pytest.CaptureFixture[str]):

@@ -91,6 +91,21 @@ class Groom:
     hairs: DrawnHairs | None = field(default=None, repr=False)
     """Drawn hairs that came with the strands; None for a style's, scattered round the guides."""
 
+    rest_bends: NDArray[np.float64] | None = field(default=None, repr=False)
+    """What bending pulls each point's neighbours towards: their sum less twice the point [m], in
+    the head's frame, as the frame carried along ``points`` has it, shape (sum of counts, 3). None
+    is the bends of ``points``."""
+
+    rest_lengths: NDArray[np.float64] | None = field(default=None, repr=False)
+    """Length of the segment from each point to the next where nothing pulls it [m], shape (sum of
+    counts,). None is the lengths of ``points``."""
+
+    stiffening: NDArray[np.float64] | None = field(default=None, repr=False)
+    """What bending stiffness is multiplied by at each point, shape (sum of counts,). None is 1."""
+
+    sagging: NDArray[np.int32] | None = field(default=None, repr=False)
+    """Strands that ``hairkit.sag_free`` found no start for, which sag as before, shape (r,)."""
+
     @property
     def starts(self) -> NDArray[np.int64]:
         """Row of each guide's root in ``points``, shape (s,)."""

@@ -40,8 +40,11 @@ class Format:
     has_units: bool = False
     """Whether a file says, or the format fixes, what its unit is."""
 
+    takes_units: bool = False
+    """Whether its module converts units itself, since the file names them; its up is +Y then."""
 
-_USD = Format(module="usd", extra="usd", motion=True, has_units=True)
+
+_USD = Format(module="usd", extra="usd", motion=True, has_units=True, takes_units=True)
 
 FORMATS = {
     ".npz": Format(module="npz", motion=True, has_units=True),
@@ -54,7 +57,9 @@ FORMATS = {
     ".usd": _USD,
     ".usda": _USD,
     ".usdc": _USD,
-    ".abc": Format(module="alembic", extra="alembic", motion=True, has_units=True),
+    ".abc": Format(
+        module="alembic", extra="alembic", motion=True, has_units=True, takes_units=True
+    ),
 }
 """Every format by its ending."""
 
@@ -98,15 +103,17 @@ def load_strands(
             f"{source}: ending {ending or 'missing'!r} is not known, expected one of "
             f"{', '.join(ENDINGS)}{nearest(ending, ENDINGS) if ending else ''}"
         )
-    matrix = to_metres(units, up, swizzle)
+    known = FORMATS[ending]
+    matrix = to_metres(None if known.takes_units else units, up, swizzle)
+    options = {"units": units} if known.takes_units else {}
     # Whatever a file's numbers become on the way: what is not finite is found in the end.
-    with _extra(source, FORMATS[ending]), np.errstate(all="ignore"):
-        strands = _module(FORMATS[ending]).read(source)
+    with _extra(source, known), np.errstate(all="ignore"):
+        strands = _module(known).read(source, **options)
     try:
         strands = turned(strands, matrix)
     except FileError as error:
         raise FileError(f"{source}: {error}") from error
-    if not FORMATS[ending].has_units:
+    if not known.has_units:
         warn_of_size(source, strands, units or "m")
     return strands
 
@@ -187,6 +194,11 @@ def open_strands(
             f"{target}: {frames} frames, expected one in {target.suffix.lower()} (frame=, "
             f"--frame), or a format that moves: {', '.join(MOVING)}"
         )
+    if known.takes_units:
+        if up is not None:
+            raise FileError(f"{target}: up {up!r}, but such a file says that its up is y")
+        options |= {} if units is None else {"units": units}
+        units = None
     matrix = to_metres(units, up)
     out_of_metres = None if matrix is None else np.linalg.inv(matrix)
     like = replace(turned(like, out_of_metres), head_pose=None)

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from hairkit.errors import GroomError
 from hairkit.groom import Groom
+from hairkit.style import Style
 
 FEWEST_POINTS = 3
 """Points 0 and 1 belong to the head; a strand needs one of its own."""
@@ -57,12 +58,8 @@ def pack(groom: Groom, *, lanes: int, stride: int, dtype: type = np.float32) -> 
     Raises:
         GroomError: A strand has fewer than 3 points, a point that is not finite, or no length.
     """
-    counts = np.asarray(groom.counts, np.int64)
+    counts, start, rigid = strand_rows(groom)
     points = np.asarray(groom.points, np.float64)
-    start = np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int64)
-    # What is laid over the scalp is not simulated, but its last segment is the root's.
-    rigid = np.asarray(groom.laid, np.int64) - 2
-    _check(counts, points, start, rigid)
     width = lanes * stride
     strand_row = np.zeros(len(counts), np.int32)
     strand_lane = np.zeros(len(counts), np.int32)
@@ -113,6 +110,64 @@ def pack(groom: Groom, *, lanes: int, stride: int, dtype: type = np.float32) -> 
         strand_rigid=rigid.astype(np.int32),
         stiffest=stiffest,
     )
+
+
+def strand_rows(
+    groom: Groom,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return each strand's points, its first point, and its points before the first simulated one.
+
+    Raises:
+        GroomError: A strand has fewer than 3 points, a point that is not finite, or no length.
+    """
+    counts = np.asarray(groom.counts, np.int64)
+    start = np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int64)
+    # What is laid over the scalp is not simulated, but its last segment is the root's.
+    rigid = np.asarray(groom.laid, np.int64) - 2
+    _check(counts, np.asarray(groom.points, np.float64), start, rigid)
+    return counts, start, rigid
+
+
+def joint_weights(count: int) -> NDArray[np.float64]:
+    """Return what bending stiffness is multiplied by along a strand's points, shape (count,).
+
+    The root edge is clamped along its whole length: with these weights (after Gregory's at the end
+    of an integral) a cantilever's sag converges at third order.
+    """
+    weights = np.ones(count)
+    weights[1] = 12.0 / 5.0
+    weights[2] = 12.0 / 13.0
+    return weights
+
+
+def joint_stiffness(
+    style: Style, edge: NDArray[np.float64], skip: int, full: int
+) -> NDArray[np.float64]:
+    """Return the bending stiffness of strands' joints [1/s^2], shape (strands, full - skip).
+
+    EI over (mass of a point) x segment^3; 0 at the two ends, which are no joints.
+
+    Args:
+        style: What the hair is like.
+        edge: Lengths of their segments [m], shape (strands, full - skip - 1).
+        skip: Points before the first simulated one.
+        full: All points of a strand.
+    """
+    segment = edge.mean(axis=1)
+    share = np.arange(skip, full) / (full - 1)
+    along = style.bending_rigidity() * style.bending_along(share)
+    stiffness = along[None] / (style.density * segment**4)[:, None]
+    stiffness[:, 0] = stiffness[:, -1] = 0.0
+    return stiffness * joint_weights(full - skip)
+
+
+def stiffest_joint(stiffness: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return what each strand asks of the clock, twice its largest stiffness [1/s^2], shape (s,).
+
+    Args:
+        stiffness: Of its joints [1/s^2], shape (s, points); the first ones' weights do not count.
+    """
+    return 2.0 * (stiffness / joint_weights(stiffness.shape[1])).max(axis=1)
 
 
 def transport(
@@ -166,6 +221,10 @@ def _rods(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
     """Return points' constants (points, 9), root normals (strands, 3), largest stiffness."""
     style = groom.style
+    # Chains have no rest values but their shape's.
+    bends, lengths, stiffening = (
+        getattr(groom, name, None) for name in ("rest_bends", "rest_lengths", "stiffening")
+    )
     values = np.zeros((len(points), 9))
     values[:, :3] = points
     values[:, 7] = 1.0
@@ -178,18 +237,11 @@ def _rods(
         at = (start[members] + skip)[:, None] + np.arange(count)
         x = points[at]
         edge = np.linalg.norm(np.diff(x, axis=1), axis=2)
-        values[at[:, :-1], 7] = edge
-        # Bending: EI over (mass of a point) x segment^3. The root edge is clamped along its whole
-        # length: with these weights (after Gregory's at the end of an integral) a cantilever's sag
-        # converges at third order.
-        segment = edge.mean(axis=1)
-        share = np.arange(skip, full) / (full - 1)
-        along = style.bending_rigidity() * style.bending_along(share)
-        rigidity = along[None] / (style.density * segment**4)[:, None]
-        rigidity[:, 0] = rigidity[:, -1] = 0.0
-        stiffest = max(stiffest, float(2.0 * rigidity.max()))
-        rigidity[:, 1] *= 12.0 / 5.0
-        rigidity[:, 2] *= 12.0 / 13.0
+        values[at[:, :-1], 7] = edge if lengths is None else lengths[at[:, :-1]]
+        rigidity = joint_stiffness(style, edge, int(skip), int(full))
+        if stiffening is not None:
+            rigidity *= stiffening[at]
+        stiffest = max(stiffest, float(stiffest_joint(rigidity).max()))
         values[at, 6] = rigidity
         # Rest curvature in the frame carried along the chords from the root edge.
         u = x[:, 1] - x[:, 0]
@@ -204,6 +256,8 @@ def _rods(
             normal = transport(u, v, normal)
             u = v
             bend = x[:, i - 1] - 2.0 * x[:, i] + x[:, i + 1]
+            if bends is not None:
+                bend = bends[at[:, i]]
             values[at[:, i], 3] = (bend * normal).sum(1)
             values[at[:, i], 4] = (bend * np.cross(u, normal)).sum(1)
             values[at[:, i], 5] = (bend * u).sum(1)
