@@ -185,6 +185,9 @@ def _gradient(problem: _Problem, start: NDArray[np.float64], random: np.random.G
 
     import hairkit as hk
 
+    def told(_: int, distance: float) -> None:
+        problem.seen(distance)
+
     groom = problem.model.groom
     begin = dataclasses.replace(groom, style=groom.style.replace(**problem.values(start)))
     hk.fit(
@@ -195,7 +198,7 @@ def _gradient(problem: _Problem, start: NDArray[np.float64], random: np.random.G
         model=problem.model,
         restarts=1000,
         seed=int(random.integers(2**31)),
-        progress=lambda _, distance: problem.seen(distance),
+        progress=told,
     )
 
 

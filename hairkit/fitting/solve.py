@@ -22,6 +22,13 @@ CONVERGED = 1e-4
 NOISE_FLOOR = 1e-5
 """Least error of a target's points that a covariance goes by [m]."""
 
+COARSE, FINE = 1e-2, 1e-9
+"""Least share by which an evaluation has to lower the squared distance for a start to go on, and
+for the last search from the best place of all starts."""
+
+SCREENED = 3
+"""Places that are tried, for each parameter, before another start begins at the best of them."""
+
 UNKNOWN = 0.25
 """A parameter whose standard deviation is more than this share of its range is undetermined."""
 
@@ -116,7 +123,7 @@ def fit(
 
     Levenberg-Marquardt in the manner of scipy's ``least_squares``: trust region, bounds kept by
     construction, on derivatives through the hair's dynamics. Where the first start ends far from
-    the target, others are taken from places drawn at random within the bounds.
+    the target, others begin at the best of several places drawn at random within the bounds.
 
     Args:
         target: Where points should be [m]: for ``match="points"`` the same strands as the groom's,
@@ -161,12 +168,12 @@ def fit(
     good = CONVERGED * groom.style.length
     starts, settled = 0, False
     try:
-        for turn in range(restarts):
-            begin = start if turn == 0 else search.bottom + random.random(len(names)) * search.span
+        while starts < restarts and search.best_distance >= good:
+            begin = start if starts == 0 else search.screened(random)
             starts += 1
-            settled = search.run(begin, robust=robust, most=most) or settled
-            if search.best_distance < good:
-                break
+            search.run(begin, robust=robust, most=most, tolerance=COARSE)
+        assert search.best is not None
+        settled = search.run(search.best, robust=robust, most=most, tolerance=FINE)
     except _Stopped:
         settled = False
     if search.best is None:
@@ -256,7 +263,18 @@ class _Search:
         flat = slopes.reshape(-1, 3, len(self.names))[pairs.rows] * pairs.weights[:, None, None]
         return flat.reshape(-1, len(self.names))
 
-    def run(self, begin: NDArray[np.float64], *, robust: bool, most: int) -> bool:
+    def screened(self, random: np.random.Generator) -> NDArray[np.float64]:
+        """Return the best of several places drawn at random.
+
+        One simulation each is little beside the derivatives of a start in a valley that leads
+        nowhere.
+        """
+        places = random.random((SCREENED * len(self.names), len(self.names)))
+        places = self.bottom + places * self.span
+        sizes = [float(np.square(self.residual(place)).sum()) for place in places]
+        return places[int(np.argmin(sizes))]
+
+    def run(self, begin: NDArray[np.float64], *, robust: bool, most: int, tolerance: float) -> bool:
         """Search from one place; return whether it came to rest."""
         inside = 1e-6 * (self.high - self.low)
         # scipy takes a function here, whatever its annotations say.
@@ -270,7 +288,7 @@ class _Search:
             loss="soft_l1" if robust else "linear",
             f_scale=0.01,
             xtol=1e-7,
-            ftol=1e-9,
+            ftol=tolerance,
             gtol=1e-12,
             max_nfev=most,
         )
