@@ -10,7 +10,7 @@ import pytest
 import hairkit as hk
 from hairkit import cli
 from hairkit.errors import FitError
-from hairkit.fitting import StrandModel
+from hairkit.fitting import CloudTarget, PointTarget, StrandModel, loss_gradient
 
 pytestmark = pytest.mark.gradient
 
@@ -90,6 +90,75 @@ def test_targets_without_correspondence(groom: hk.Groom, model: StrandModel, mat
         **options,
     )
     assert result.values["droop"] == pytest.approx(0.12, rel=0.01)
+
+
+def test_directions_tell_crossing_hair_apart():
+    """Pair points with a cloud in which hair that runs across is nearer than hair alongside."""
+    line = np.stack([np.zeros(5), -np.linspace(0.0, 0.1, 5), np.zeros(5)], axis=1)
+    across = line[:, [1, 0, 2]] + [0.05, -0.05, 0.001]
+    alongside = line[::-1] + np.array([0.0, 0.0, 0.005])
+    cloud = np.concatenate([across, alongside])
+    ways = np.repeat([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]], 5, axis=0)
+    counts = np.array([5], np.int32)
+    near = CloudTarget(cloud, 1).pairs(line[None])
+    same = CloudTarget(cloud, 1, directions=ways, simulated=counts).pairs(line[None])
+    assert (near.goals[2] == across[2]).all()
+    np.testing.assert_allclose(same.goals[:5], line + np.array([0.0, 0.0, 0.005]))
+    with pytest.raises(FitError, match="directions: shape"):
+        CloudTarget(cloud, 1, directions=ways[:3], simulated=counts)
+
+
+def test_a_surface_is_fitted(groom: hk.Groom, model: StrandModel):
+    """Fit ribbons made of a known style's strands."""
+    points = model.points({"droop": 0.12})
+    starts, counts = groom.starts, groom.counts
+    side = np.array([0.0, 0.0, 1e-4])
+    scene = SCENES[:1]
+    ribbon = np.stack([points[0] - side, points[0] + side], axis=1).reshape(-1, 3)
+    first = np.concatenate([s + np.arange(n - 1) for s, n in zip(starts, counts, strict=True)])
+    faces = np.concatenate(
+        [
+            np.stack([2 * first, 2 * first + 1, 2 * first + 2], axis=1),
+            np.stack([2 * first + 1, 2 * first + 3, 2 * first + 2], axis=1),
+        ]
+    )
+    start = begin(groom, droop=0.1)
+    result = hk.fit(
+        ribbon, start, parameters=("droop",), scenes=scene, match="surface", faces=faces, restarts=1
+    )
+    assert result.values["droop"] == pytest.approx(0.12, rel=0.02)
+    with pytest.raises(FitError, match="faces: expected vertices from 0 to"):
+        hk.fit(ribbon, groom, scenes=scene, match="surface", faces=faces + len(ribbon))
+    with pytest.raises(FitError, match="faces: expected the triangles"):
+        hk.fit(ribbon, groom, scenes=scene, match="surface")
+
+
+@pytest.mark.parametrize("target_of", [PointTarget, CloudTarget])
+def test_the_loss_has_a_map_of_derivatives(model: StrandModel, target_of: Any):
+    """Compare the loss's derivatives with differences, and the map with single strands."""
+    names = tuple(TRUTH)
+    goal = model.points({"hold": 0.3, "droop": 0.12})
+    target = PointTarget(goal, model.shape) if target_of is PointTarget else CloudTarget(goal, 2)
+    loss, slopes = loss_gradient(model, target, names, TRUTH)
+    again, each = loss_gradient(model, target, names, TRUTH, per_root=True)
+    assert again == loss > 0.0
+    assert each.shape == (len(model.counts), len(names))
+    np.testing.assert_allclose(each.sum(axis=0), slopes, rtol=1e-9)
+    if target_of is CloudTarget:
+        return
+    # Strands are alone: a root's own value moves its own strand as the one value of all does.
+    strand = np.repeat(np.arange(len(model.counts)), model.counts)
+    for column, name in enumerate(names):
+        step = 1e-5
+        losses = []
+        for value in (TRUTH[name] + step, TRUTH[name] - step):
+            off = model.points({**TRUTH, name: value}) - goal
+            away = np.square(off).sum(axis=(0, 2)) / (off.shape[0] * off.shape[1])
+            losses.append(np.bincount(strand, away))
+        expected = (losses[0] - losses[1]) / (2.0 * step)
+        np.testing.assert_allclose(
+            each[:, column], expected, rtol=1e-4, atol=1e-7 * abs(slopes[column])
+        )
 
 
 def test_bounds_are_kept(groom: hk.Groom, model: StrandModel):

@@ -12,7 +12,15 @@ from scipy.optimize import least_squares
 from hairkit.errors import FitError
 from hairkit.fitting.scene import Scene, drape
 from hairkit.fitting.strand_model import PARAMETERS, StrandModel, parameter_range
-from hairkit.fitting.target import CloudTarget, Pairs, PointTarget, StrandTarget, Target, unit_hint
+from hairkit.fitting.target import (
+    CloudTarget,
+    Pairs,
+    PointTarget,
+    StrandTarget,
+    SurfaceTarget,
+    Target,
+    unit_hint,
+)
 from hairkit.groom import Groom
 from hairkit.style import Style
 
@@ -109,6 +117,8 @@ def fit(
     scenes: Sequence[Scene] | None = None,
     counts: ArrayLike | None = None,
     match: str = "points",
+    directions: ArrayLike | None = None,
+    faces: ArrayLike | None = None,
     restarts: int = 4,
     seed: int = 0,
     robust: bool = False,
@@ -128,14 +138,18 @@ def fit(
     Args:
         target: Where points should be [m]: for ``match="points"`` the same strands as the groom's,
             shape (frames, points, 3) with the frames of all scenes one after the other; for
-            ``"strands"`` any strands, with ``counts``; for ``"cloud"`` any points.
+            ``"strands"`` any strands, with ``counts``; for ``"cloud"`` any points, with
+            ``directions`` where they are known; for ``"surface"`` the vertices of a mesh, with
+            ``faces``. Or any `hairkit.fitting.target.Target`.
         groom: Roots, head and the style to begin with.
         parameters: Keys of the style to fit.
         scenes: What happens to the hair before it is compared; by default it settles for a second
             on an upright head. Hold and droop both bend hair under gravity: two tilts of the head
             tell them apart, one often cannot.
         counts: Points of each of the target's strands.
-        match: ``points``, ``strands`` or ``cloud``.
+        match: ``points``, ``strands``, ``cloud`` or ``surface``.
+        directions: Unit directions of the hair at a cloud's points, of the same shape.
+        faces: Triangles of a surface, shape (m, 3).
         restarts: Most starts, the first one included.
         seed: Of the places of the others.
         robust: Whether points far off count less (soft L1).
@@ -158,7 +172,7 @@ def fit(
     # Before anything is compiled.
     shown = tuple(scenes) if scenes is not None else (drape(),)
     frames = sum(len(scene.rows) for scene in shown)
-    aim = _target(target, groom, counts, match, frames)
+    aim = _target(target, groom, counts, match, frames, directions, faces)
     simulated = model or StrandModel(groom, shown, backend=backend, precision=precision)
     search = _Search(simulated, aim, names, bounds, stop, progress)
     random = np.random.Generator(np.random.PCG64([seed, 17]))
@@ -181,7 +195,15 @@ def fit(
     return search.result(groom, starts, settled)
 
 
-def _target(target: Any, groom: Groom, counts: ArrayLike | None, match: str, frames: int) -> Target:
+def _target(
+    target: Any,
+    groom: Groom,
+    counts: ArrayLike | None,
+    match: str,
+    frames: int,
+    directions: ArrayLike | None,
+    faces: ArrayLike | None,
+) -> Target:
     if hasattr(target, "pairs"):
         return target
     reach = groom.head.radius + groom.style.length
@@ -199,8 +221,12 @@ def _target(target: Any, groom: Groom, counts: ArrayLike | None, match: str, fra
             raise FitError("counts: expected the points of each of the target's strands")
         return StrandTarget(values, counts, groom.counts, frames)
     if match == "cloud":
-        return CloudTarget(values, frames)
-    raise FitError(f"match {match!r}: expected points, strands or cloud")
+        return CloudTarget(values, frames, directions=directions, simulated=groom.counts)
+    if match == "surface":
+        if faces is None:
+            raise FitError("faces: expected the triangles of the target's surface")
+        return SurfaceTarget(values, faces, frames)
+    raise FitError(f"match {match!r}: expected points, strands, cloud or surface")
 
 
 class _Search:

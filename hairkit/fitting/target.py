@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Protocol
 
+import igl
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial import KDTree
@@ -11,6 +12,9 @@ from hairkit.errors import FitError
 from hairkit.groom.lines import line_length, walk
 
 Points = NDArray[np.float64]
+
+ACROSS = 0.03
+"""How far hair that runs at right angles counts as being away, beside its distance [m]."""
 
 LARGE = 3.0
 """A target that reaches farther than this many heads beyond the hair is in another unit."""
@@ -130,45 +134,165 @@ class StrandTarget:
 
 
 class CloudTarget:
-    """A cloud of points, as of a scan: both ways nearest, as in the Chamfer distance."""
+    """A cloud of points, as of a scan: both ways nearest, as in the Chamfer distance.
 
-    def __init__(self, points: ArrayLike, frames: int) -> None:
+    Where the cloud has directions, near is also what runs the same way: hair that crosses is far.
+    Which end of a line is its tip, no scan tells, so opposite directions are the same.
+    """
+
+    def __init__(
+        self,
+        points: ArrayLike,
+        frames: int,
+        *,
+        directions: ArrayLike | None = None,
+        simulated: NDArray[np.int32] | None = None,
+    ) -> None:
         """Check the points.
 
         Args:
             points: The cloud [m], shape (n, 3), or (frames, n, 3).
             frames: How many frames are looked at.
+            directions: Unit directions of the hair there, of the points' shape.
+            simulated: Points of each simulated strand, shape (s,); needed with directions.
 
         Raises:
             FitError: It is a single point, not finite, or of another number of frames.
         """
-        goal = np.asarray(points, np.float64)
-        goal = goal[None] if goal.ndim == 2 else goal
-        if goal.ndim != 3 or goal.shape[2] != 3 or len(goal) != frames:
-            raise FitError(f"target: shape {goal.shape}, expected ({frames}, points, 3)")
-        if goal.shape[1] < 2:
+        self._goal = _as_frames(points, frames)
+        if self._goal.shape[1] < 2:
             raise FitError("target: a single point, expected a cloud")
-        _check_finite(goal)
-        self._goal = goal
-        self._trees = [KDTree(frame) for frame in goal]
+        self._simulated = simulated if directions is not None else None
+        self._ways = [np.zeros((self._goal.shape[1], 0))] * frames
+        if directions is not None:
+            if simulated is None:
+                raise FitError("directions: expected the simulated strands' counts with them")
+            ways = np.asarray(directions, np.float64)
+            ways = ways[None] if ways.ndim == 2 else ways
+            if ways.shape != self._goal.shape or not np.isfinite(ways).all():
+                raise FitError(
+                    f"directions: shape {ways.shape}, expected finite ones of the points' shape "
+                    f"{self._goal.shape}"
+                )
+            self._ways = [_either_way(frame) for frame in ways]
 
     def pairs(self, points: Points) -> Pairs:
         """Return each simulated point's nearest of the cloud, and the other way round."""
-        count = points.shape[1]
-        rows: list[NDArray[np.int64]] = []
-        goals: list[Points] = []
-        weights: list[Points] = []
-        for frame, tree in enumerate(self._trees):
-            cloud = self._goal[frame]
-            _, there = tree.query(points[frame])
-            _, here = KDTree(points[frame]).query(cloud)
-            rows += [frame * count + np.arange(count), frame * count + here]
-            goals += [cloud[there], cloud]
-            # Both ways count alike, however many points each side has.
-            weights += [np.ones(count), np.full(len(cloud), np.sqrt(count / len(cloud)))]
-        return Pairs(
-            rows=np.concatenate(rows), goals=np.concatenate(goals), weights=np.concatenate(weights)
-        )
+        found = []
+        for frame, (cloud, ways) in enumerate(zip(self._goal, self._ways, strict=True)):
+            mine = points[frame]
+            if self._simulated is not None:
+                turned = _either_way(_tangents(mine, self._simulated))
+                _, there = KDTree(np.hstack([cloud, ways])).query(np.hstack([mine, turned]))
+                _, here = KDTree(np.hstack([mine, turned])).query(np.hstack([cloud, ways]))
+            else:
+                _, there = KDTree(cloud).query(mine)
+                _, here = KDTree(mine).query(cloud)
+            found.append((cloud[there], here, cloud))
+        return _both_ways(found, points.shape[1])
+
+
+class SurfaceTarget:
+    """A mesh's surface, as of a hair mesh or a scan: both ways nearest.
+
+    Simulated points aim at the nearest place of the surface, and places spread evenly over it at
+    the nearest simulated point.
+    """
+
+    def __init__(
+        self, vertices: ArrayLike, faces: ArrayLike, frames: int, *, samples: int = 2000
+    ) -> None:
+        """Spread places over the surface.
+
+        Args:
+            vertices: Of the mesh [m], shape (n, 3); it stands still.
+            faces: Triangles, shape (m, 3).
+            frames: How many frames are looked at.
+            samples: Places spread over the surface.
+
+        Raises:
+            FitError: It has no area, is not finite, or its faces name other vertices.
+        """
+        self._vertices = _as_frames(vertices, 1)[0]
+        corners = np.asarray(faces)
+        if corners.ndim != 2 or corners.shape[1] != 3 or corners.dtype.kind not in "iu":
+            raise FitError(f"faces: {corners.dtype} of shape {corners.shape}, expected (m, 3)")
+        if len(corners) == 0 or corners.min() < 0 or corners.max() >= len(self._vertices):
+            raise FitError(f"faces: expected vertices from 0 to {len(self._vertices) - 1}")
+        self._faces = np.ascontiguousarray(corners, np.int64)
+        a, b, c = self._vertices[self._faces.T]
+        area = 0.5 * np.linalg.norm(np.cross(b - a, c - a), axis=1)
+        if not area.sum() > 0.0:
+            raise FitError("target: a mesh without area, expected a surface")
+        random = np.random.Generator(np.random.PCG64(0))
+        row = random.choice(len(area), samples, p=area / area.sum())
+        u, v = random.random((2, samples, 1))
+        u, v = np.where(u + v > 1.0, (1.0 - u, 1.0 - v), (u, v))
+        self._places = a[row] + u * (b - a)[row] + v * (c - a)[row]
+        self._frames = frames
+
+    def pairs(self, points: Points) -> Pairs:
+        """Return each simulated point's nearest place of the surface, and the other way round."""
+        found = []
+        for frame in range(self._frames):
+            mine = np.ascontiguousarray(points[frame])
+            _, _, there = igl.point_mesh_squared_distance(mine, self._vertices, self._faces)
+            _, here = KDTree(mine).query(self._places)
+            found.append((there, here, self._places))
+        return _both_ways(found, points.shape[1])
+
+
+def _both_ways(found: list[tuple[Points, NDArray[np.intp], Points]], count: int) -> Pairs:
+    """Return pairs of each frame's points with goals, and of other places with nearest points.
+
+    Both ways count alike, however many points each side has.
+
+    Args:
+        found: For each frame: every point's goal, rows of points nearest to places, the places.
+        count: Points of a frame.
+    """
+    rows: list[NDArray[np.int64]] = []
+    goals: list[Points] = []
+    weights: list[Points] = []
+    for frame, (there, here, places) in enumerate(found):
+        rows += [frame * count + np.arange(count), frame * count + here]
+        goals += [there, places]
+        weights += [np.ones(count), np.full(len(places), np.sqrt(count / len(places)))]
+    return Pairs(
+        rows=np.concatenate(rows), goals=np.concatenate(goals), weights=np.concatenate(weights)
+    )
+
+
+def _as_frames(points: ArrayLike, frames: int) -> Points:
+    """Return finite points of so many frames, shape (frames, n, 3)."""
+    goal = np.asarray(points, np.float64)
+    goal = goal[None] if goal.ndim == 2 else goal
+    if goal.ndim != 3 or goal.shape[2] != 3 or len(goal) != frames:
+        raise FitError(f"target: shape {goal.shape}, expected ({frames}, points, 3)")
+    _check_finite(goal)
+    return goal
+
+
+def _either_way(directions: Points) -> Points:
+    """Return coordinates in which opposite directions meet, 90 degrees being ACROSS apart.
+
+    The products of a direction's parts are the same for its opposite.
+    """
+    x, y, z = directions.T
+    half = np.sqrt(2.0)
+    parts = np.stack([x * x, y * y, z * z, half * x * y, half * y * z, half * z * x], axis=1)
+    return ACROSS / half * parts
+
+
+def _tangents(points: Points, counts: NDArray[np.int32]) -> Points:
+    """Return unit directions along strands at each of their points, shape (points, 3)."""
+    starts = np.cumsum(counts) - counts
+    ends = starts + counts - 1
+    at = np.arange(len(points))
+    before, after = np.maximum(at - 1, 0), np.minimum(at + 1, len(points) - 1)
+    before[starts], after[ends] = starts, ends
+    along = points[after] - points[before]
+    return along / np.maximum(np.linalg.norm(along, axis=1, keepdims=True), 1e-12)
 
 
 def unit_hint(points: ArrayLike, reach: float) -> str:
