@@ -13,10 +13,16 @@ if TYPE_CHECKING:
     from hairkit.draw.camera import Camera as Camera
     from hairkit.errors import HairkitError as HairkitError
     from hairkit.errors import RigError as RigError
+    from hairkit.fitting import CloudTarget as CloudTarget
     from hairkit.fitting import FitResult as FitResult
+    from hairkit.fitting import PointTarget as PointTarget
     from hairkit.fitting import Scene as Scene
+    from hairkit.fitting import StrandModel as StrandModel
+    from hairkit.fitting import StrandTarget as StrandTarget
+    from hairkit.fitting import SurfaceTarget as SurfaceTarget
     from hairkit.fitting import drape as drape
     from hairkit.fitting import fit as fit
+    from hairkit.fitting import loss_gradient as loss_gradient
     from hairkit.groom import Groom as Groom
     from hairkit.groom import grow as grow
     from hairkit.head import Head as Head
@@ -58,18 +64,23 @@ _HOME = {
     "Camera": "hairkit.draw.camera",
     "ChainSettings": "hairkit.sway.settings",
     "Character": "hairkit.sway.stage",
+    "CloudTarget": "hairkit.fitting",
     "FitResult": "hairkit.fitting",
     "Groom": "hairkit.groom",
     "HairkitError": "hairkit.errors",
     "Head": "hairkit.head",
     "Plan": "hairkit.rigging",
+    "PointTarget": "hairkit.fitting",
     "RigError": "hairkit.errors",
     "RigServer": "hairkit.sway.server",
     "RiggedHair": "hairkit.rigging",
     "Scene": "hairkit.fitting",
     "Stage": "hairkit.sway.stage",
+    "StrandModel": "hairkit.fitting",
     "StrandSet": "hairkit.io.strand_set",
+    "StrandTarget": "hairkit.fitting",
     "Style": "hairkit.style",
+    "SurfaceTarget": "hairkit.fitting",
     "Tie": "hairkit.style",
     "World": "hairkit.sim.world",
     "attach": "hairkit.sway.manager",
@@ -80,6 +91,7 @@ _HOME = {
     "hair_rigged": "hairkit.sway.signals",
     "load_strands": "hairkit.io.strands",
     "load_style": "hairkit.style",
+    "loss_gradient": "hairkit.fitting",
     "may_edit": "hairkit.rigging",
     "melanin_color": "hairkit.style",
     "open_strands": "hairkit.io.strands",

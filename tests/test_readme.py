@@ -63,7 +63,8 @@ def test_command_examples_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]
                 Path(target).write_text(capsys.readouterr().out)
     made = {path.name for path in tmp_path.iterdir()} - {"hair.glb"}
     styles = {"mine.toml", "sheet.png", "curly.npz", "windy.png", "again.npz", "last.hair"}
-    assert made == styles | {"rigged.glb", "plan.png", "swaying.glb"}
+    fitted = {"target.npz", "fitted.toml", "fit.png"}
+    assert made == styles | fitted | {"rigged.glb", "plan.png", "swaying.glb"}
 
 
 def test_two_commands_set_up_everything_themselves():
