@@ -196,3 +196,18 @@ def test_bench_prints_a_table_and_writes_its_figures(
     assert row["points"] == 1400
     assert row["threads"] == 1
     assert row["substeps"] == 2
+
+
+def test_fits_are_counted_beside_other_searches(capsys: pytest.CaptureFixture[str]):
+    """Count simulations of one small problem: derivatives find what the others do not in time."""
+    from hairkit.bench_fit import count_fits, print_fits
+
+    rows = count_fits("cpu", targets=1, limit=60, guides=3)
+    assert [(row.parameters, row.method) for row in rows] == [
+        (count, method) for count in (3, 8) for method in ("gradient", "Nelder-Mead", "CMA-ES")
+    ]
+    assert rows[0].found == 1
+    assert rows[1].found == rows[2].found == 0
+    assert 0 < rows[0].simulations < rows[1].simulations == rows[2].simulations == 60
+    print_fits(Console(width=120), rows)
+    assert "Nelder-Mead" in capsys.readouterr().out
