@@ -1,5 +1,6 @@
 """The notebooks: kept without output, text before code, and run from top to bottom."""
 
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -48,7 +49,7 @@ def read(path: Path) -> Any:
 
 
 def test_there_are_four():
-    """Find those that the issue of a newcomer is answered by, in their order."""
+    """Find the four, in the order in which they are read."""
     assert [path.stem for path in NOTEBOOKS] == list(PICTURES)
 
 
@@ -72,7 +73,7 @@ def test_text_before_each_cell(path: Path):
     """Look before each code cell: a paragraph, not only a heading."""
     cells = read(path).cells
     assert cells[0].source.startswith("# ")
-    for before, cell in zip(cells, cells[1:], strict=False):
+    for before, cell in itertools.pairwise(cells):
         if cell.cell_type == "code":
             assert before.cell_type == "markdown", cell.source
             text = [line for line in before.source.splitlines() if not line.startswith("#")]
