@@ -8,6 +8,8 @@ import os
 
 # Taichi prints a banner and its version check at import; a library must not talk.
 os.environ.setdefault("ENABLE_TAICHI_HEADER_PRINT", "0")
+# In a notebook it would say so on stderr, and ask after each launch what kernels printed: nothing.
+os.environ.setdefault("TI_ENABLE_PYBUF", "0")
 
 from typing import Any
 
