@@ -352,6 +352,77 @@ def test_units_and_axes_of_files_without_any(tmp_path: Path):
         np.testing.assert_allclose(back.widths, strands.widths, rtol=1e-6)
 
 
+@pytest.mark.parametrize("ending", [".usda", ".usdc", ".abc"])
+@pytest.mark.parametrize("units", [None, "m", "cm", "in"])
+def test_units_of_scenes_are_taken_once(tmp_path: Path, ending: str, units: str | None):
+    """Write a scene in a unit, read it with the unit said, and where the file says it, without."""
+    strands = made.strands()
+    path = tmp_path / f"a{ending}"
+    save_strands(strands, path, units=units)
+    # Alembic files do not say it: grooms are taken for centimetres, as they are written.
+    said = [units or "cm"] if ending == ".abc" else [None, units or "m"]
+    said += [None] if units in (None, "cm") else []
+    for one in said:
+        back = load_strands(path, units=one)
+        np.testing.assert_allclose(back.points, strands.points, rtol=1e-6)
+        assert back.widths is not None
+        assert strands.widths is not None
+        np.testing.assert_allclose(back.widths, strands.widths, rtol=1e-6)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FileWarning)
+        other = load_strands(path, units="mm")
+    scale = {None: 0.1 if ending == ".abc" else 0.001, "m": 0.001, "cm": 0.1, "in": 1 / 25.4}
+    np.testing.assert_allclose(other.points, strands.points * scale[units], rtol=1e-6)
+
+
+@pytest.mark.parametrize("ending", [".usda", ".abc"])
+def test_up_of_scenes_is_taken_once(
+    tmp_path: Path, ending: str, capsys: pytest.CaptureFixture[str]
+):
+    """Say which way is up of a scene: in place of what it says itself; none is written so."""
+    strands = made.strands(bare=True)
+    path = tmp_path / f"a{ending}"
+    save_strands(strands, path, up="y")
+    x, y, z = strands.points[0].T
+    up = [{"up": "z"}, {"swizzle": "x,z,-y"}]
+    for options in up:
+        found = load_strands(path, **options).points[0]
+        np.testing.assert_allclose(found, np.stack([x, z, -y], axis=1), rtol=1e-6)
+    if ending == ".usda":
+        text = path.read_text().replace('upAxis = "Y"', 'upAxis = "Z"')
+        path.write_text(text)
+        for options in ({}, *up):
+            found = load_strands(path, **options).points[0]
+            np.testing.assert_allclose(found, np.stack([x, z, -y], axis=1), rtol=1e-6)
+        np.testing.assert_allclose(load_strands(path, up="y").points, strands.points, rtol=1e-6)
+    assert cli.run(["convert", str(path), str(tmp_path / f"b{ending}"), "--out-up", "z"]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert f"up: 'z', expected y in {ending}" in said
+    assert os.listdir(tmp_path) == [f"a{ending}"]
+
+
+@pytest.mark.parametrize("ending", [".usda", ".abc"])
+def test_oddities_of_scenes_are_named(tmp_path: Path, ending: str):
+    """Write a strand of equal points, one that doubles one, and one that folds; read them."""
+    lines = [made.line(4), [(0.2, 0.0, 0.0)] * 3, made.line(3, 0.1), made.line(3, 0.3)]
+    lines[2].insert(1, lines[2][0])
+    lines[3].append(lines[3][1])
+    counts = np.array([len(line) for line in lines])
+    strands = StrandSet(points=made.joined(lines)[None], counts=counts)
+    save_strands(strands, tmp_path / f"a{ending}")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = load_strands(tmp_path / f"a{ending}")
+    np.testing.assert_array_equal(found.counts, [4, 4, 4])
+    said = [str(warning.message).split(": ", 1)[1] for warning in caught]
+    assert said == [
+        "1 of 4 strands dropped: strand 1 (no length)",
+        "1 of 4 strands with equal consecutive points: strand 2",
+        "1 of 4 strands with a fold back onto itself: strand 3",
+    ]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
