@@ -3,6 +3,8 @@
 import json
 import os
 import struct
+import subprocess
+import sys
 import tracemalloc
 import warnings
 from pathlib import Path
@@ -14,7 +16,7 @@ import trimesh
 from gltf_peers import complaints, validator_report
 
 from hairkit import cli
-from hairkit.bench_formats import time_formats
+from hairkit.bench_formats import peak_mb, time_formats
 from hairkit.errors import FileError, FileWarning
 from hairkit.io import cem_hair, gltf_lines, npz, ply, usc_data
 from hairkit.io.strand_set import FIELDS, StrandSet
@@ -547,3 +549,17 @@ def test_formats_are_timed():
     assert found[".data"].file_mb * 1e6 == 4 + 50 * (4 + 4 * 12)
     assert all(row.read_ms > 0 and row.write_ms > 0 and row.bytes_ms > 0 for row in results)
     assert found[".hair"].points == 200
+
+
+def test_memory_of_a_process_of_its_own_counts():
+    """Take 60 MB here and 200 MB in another process for a while: both are in the peak."""
+    code = "import time; kept = b'x' * 200_000_000; time.sleep(0.2)"
+    here = peak_mb(lambda: np.ones(60_000_000, np.uint8).sum())
+    if here is None:
+        pytest.skip("the system does not tell")
+    both = peak_mb(
+        lambda: (np.ones(60_000_000, np.uint8), subprocess.run([sys.executable, "-c", code]))
+    )
+    assert both is not None
+    assert 55.0 < here < 100.0
+    assert 255.0 < both < 330.0
