@@ -128,6 +128,22 @@ def test_frames_are_streamed(tmp_path: Path):
     np.testing.assert_array_equal(back.head_pose, poses)
 
 
+def test_a_full_disk_names_the_file_that_was_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Let the disk be full at a later frame of a text scene; the old file must stay."""
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("hairkit.io.usd._write_sample", full)
+    (tmp_path / "a.usda").write_text("old")
+    with pytest.raises(FileError, match=r"^\S*/a\.usda: could not be written \(No space left"):
+        save_strands(made.strands(frames=3, bare=True), tmp_path / "a.usda")
+    assert os.listdir(tmp_path) == ["a.usda"]
+    assert (tmp_path / "a.usda").read_text() == "old"
+
+
 def test_frames_that_were_not_promised_are_refused(tmp_path: Path):
     """Give too few, too many, of other points, and back in time; nothing may be left."""
     like = made.strands(bare=True)

@@ -218,7 +218,11 @@ def open_strands(
         lost(target, [name for name in there if name not in {*held, "times"}], target.suffix)
     if head_pose is not None and held is not None and "head_pose" in held:
         options["head_pose"] = head_pose
-    with written_beside(target) as beside, ExitStack() as opened:
+    with (
+        written_beside(target) as beside,
+        _named(target, beside, others=False),
+        ExitStack() as opened,
+    ):
         with _extra(target, known), _named(target, beside):
             write = opened.enter_context(module.writer(beside, like, frames, **options))
 
@@ -276,10 +280,12 @@ def _extra(path: Path, known: Format) -> Iterator[None]:
 
 
 @contextmanager
-def _named(target: Path, beside: Path) -> Iterator[None]:
-    """Let errors name the file that was asked for."""
+def _named(target: Path, beside: Path, *, others: bool = True) -> Iterator[None]:
+    """Let errors name the file that was asked for: all, or those that name the one beside it."""
     try:
         yield
     except FileError as error:
+        if not others and not str(error).startswith(f"{beside}: "):
+            raise
         reason = str(error).removeprefix(f"{beside}: ").removeprefix(f"{target}: ")
         raise FileError(f"{target}: {reason}") from error
