@@ -178,7 +178,7 @@ def test_the_command_fits_what_simulate_wrote(
     ("scale", "moved", "message"),
     [
         (1e-4, 0.0, "no strand is left"),
-        (1.0, 5.0, "half of its roots are"),
+        (1.0, 5.0, "half of the roots are"),
     ],
 )
 def test_strands_that_no_head_wears_are_one_line(
