@@ -1,7 +1,9 @@
 """Timing strand files: writing and reading each format, beside plainly reading the same bytes."""
 
+import contextlib
 import statistics
 import tempfile
+import threading
 import time
 import warnings
 from collections.abc import Callable
@@ -20,6 +22,9 @@ from hairkit.io.strands import WRITTEN, load_strands, save_strands
 
 NAME = "formats"
 STRANDS, POINTS = 100_000, 64
+
+_LONG_MS = 30_000.0
+"""A format that has taken this long is not timed again: text takes its time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +45,7 @@ class FormatResult:
     """Memory that writing took beside the strands; None where the system does not tell."""
 
     read_peak_mb: float | None
-    """Memory that reading took, the strands themselves included."""
+    """Memory that reading took, the strands themselves and a reader's own process included."""
 
     versions: str
 
@@ -83,14 +88,16 @@ def time_formats(
 
 
 def _time_format(given: StrandSet, path: Path, repeats: int) -> FormatResult:
-    write_peak = _peak_mb(lambda: save_strands(given, path))
-    read_peak = _peak_mb(lambda: load_strands(path))
+    write_peak = peak_mb(lambda: save_strands(given, path))
+    read_peak = peak_mb(lambda: load_strands(path))
     written, read, plain = [], [], []
     for _ in range(repeats):
         # In turn, so that all three see the same state of the machine.
         written.append(_ms(lambda: save_strands(given, path)))
         plain.append(_ms(path.read_bytes))
         read.append(_ms(lambda: load_strands(path)))
+        if sum(written) + sum(read) > _LONG_MS:
+            break
     return FormatResult(
         case=NAME,
         format=path.suffix,
@@ -112,21 +119,41 @@ def _ms(work: Callable[[], Any]) -> float:
     return 1e3 * (time.perf_counter() - begun)
 
 
-def _peak_mb(work: Callable[[], Any]) -> float | None:
-    """Return by how much this process grew at most while it worked [MB]; None if nothing tells."""
+def peak_mb(work: Callable[[], Any]) -> float | None:
+    """Return by how much this process grew at most while it worked [MB]; None if nothing tells.
+
+    The most that a process of its own took comes on top.
+    """
+    own = Path("/proc/self")
     try:
         # Linux forgets the highest mark when it is told so.
-        Path("/proc/self/clear_refs").write_text("5")
-        before = _status_mb("VmRSS")
+        (own / "clear_refs").write_text("5")
+        before = _status_mb(own, "VmRSS")
     except OSError:
         work()
         return None
-    work()
-    return max(_status_mb("VmHWM") - before, 0.0)
+    done, children = threading.Event(), [0.0]
+
+    def watch() -> None:
+        while not done.wait(0.01):
+            for task in (own / "task").iterdir():
+                # Whatever it is may be gone by now, and leave nothing to read.
+                with contextlib.suppress(OSError, StopIteration):
+                    for child in (task / "children").read_text().split():
+                        children.append(_status_mb(Path("/proc") / child, "VmHWM"))
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        work()
+    finally:
+        done.set()
+        watcher.join()
+    return max(_status_mb(own, "VmHWM") - before, 0.0) + max(children)
 
 
-def _status_mb(key: str) -> float:
-    lines = Path("/proc/self/status").read_text().splitlines()
+def _status_mb(process: Path, key: str) -> float:
+    lines = (process / "status").read_text().splitlines()
     return next(float(line.split()[1]) / 1e3 for line in lines if line.startswith(f"{key}:"))
 
 

@@ -42,6 +42,12 @@ UpOption = Annotated[str, typer.Option(help="The head mesh's upward axis: y, z, 
 FrontOption = Annotated[
     str | None, typer.Option(help="The axis its face looks along; by default z, or -y.")
 ]
+StrandUnitsOption = Annotated[
+    str | None, typer.Option(help="Of a file of strands that does not say: m, dm, cm, mm, in.")
+]
+StrandUpOption = Annotated[
+    str | None, typer.Option(help="The upward axis of a file of strands that does not say.")
+]
 
 
 def checked_number(option: str, value: float, low: float, high: float, unit: str = "") -> float:

@@ -11,6 +11,8 @@ from hairkit.cli_options import (
     BackendOption,
     FrontOption,
     HeadOption,
+    StrandUnitsOption,
+    StrandUpOption,
     UnitsOption,
     UpOption,
     checked_count,
@@ -31,8 +33,8 @@ def simulate(
         str,
         typer.Argument(
             metavar="STYLE|GROOM|RIGGED",
-            help="A style's name, a .toml file, a file of strands, or rigged hair: .glb, .gltf or "
-            ".vrm.",
+            help="A style's name, a .toml file, a file of strands (.glb: of lines), or rigged "
+            "hair: .glb, .gltf or .vrm.",
         ),
     ],
     out: Annotated[
@@ -62,12 +64,8 @@ def simulate(
         str | None,
         typer.Option("--style", help="Of strands in a file: a style's name or file, or natural."),
     ] = None,
-    strand_units: Annotated[
-        str | None, typer.Option(help="Of a file of strands that does not say: m, dm, cm, mm, in.")
-    ] = None,
-    strand_up: Annotated[
-        str | None, typer.Option(help="The upward axis of a file of strands that does not say.")
-    ] = None,
+    strand_units: StrandUnitsOption = None,
+    strand_up: StrandUpOption = None,
     what: Annotated[
         str, typer.Option(help="Which strands to write: guides, or hairs as they are drawn.")
     ] = "guides",
@@ -91,7 +89,7 @@ def simulate(
     from hairkit.io.strands import WRITTEN
 
     # Everything that can be wrong is found before Taichi loads and before anything is grown.
-    rigged = Path(style).suffix.lower() in RIGGED
+    rigged = _is_rigged(style)
     check_output(out, (".glb", ".gltf") if rigged else (".mp4", ".png", *WRITTEN))
     checked_number("--seconds", seconds, 1e-3, 3600.0, "s")
     frames = rate if rate is not None else (30.0 if out.suffix.lower() == ".mp4" else 60.0)
@@ -147,6 +145,16 @@ def simulate(
     )
     if worst.resets:
         ERR.print(f"hair went back to its rest pose {worst.resets} times: its state was bad")
+
+
+def _is_rigged(file: str) -> bool:
+    """Return whether a file is hair with bones; a .glb may be either that or strands."""
+    ending = Path(file).suffix.lower()
+    if ending != ".glb":
+        return ending in RIGGED
+    from hairkit.io.gltf_lines import holds_strands
+
+    return not holds_strands(file)
 
 
 def _settled(groom: Any, pose: Any) -> Any:

@@ -11,11 +11,13 @@ from hairkit.errors import FitError
 from hairkit.fitting import FitResult, Scene, drape, fit
 from hairkit.fitting.picture import save_comparison
 from hairkit.groom import Groom, grow
+from hairkit.groom.given import rows_of
 from hairkit.groom.lines import line_length
 from hairkit.head import Head
 from hairkit.io.files import written_beside
+from hairkit.io.strand_groom import strands_on_head
 from hairkit.io.strand_set import StrandSet
-from hairkit.io.strands import load_strands
+from hairkit.io.strands import load_strands, one_frame
 from hairkit.style import Style
 
 MOST_STRANDS = 200
@@ -32,6 +34,7 @@ def fit_file(
     names: tuple[str, ...],
     *,
     own_head: bool,
+    axes: dict[str, str | None],
     backend: str | None,
     seed: int,
     picture: Path | None,
@@ -40,8 +43,8 @@ def fit_file(
     """Fit a style to a file of strands and, where asked for, picture both.
 
     Strands that hairkit simulated are grown again at the same roots and taken through the same
-    motion. Others are taken as hair that hangs at rest: their first points are the roots, and each
-    simulated strand aims at the nearest one.
+    motion. Others are taken as hair that hangs at rest, their last frame: they are put on the head
+    as `groom_from_strands` does it, and each simulated strand aims at the nearest one.
 
     Args:
         target: The file.
@@ -49,16 +52,18 @@ def fit_file(
         head: What other strands grow on.
         names: Parameters to fit.
         own_head: Whether ``head`` was asked for, and takes the place of the file's own.
+        axes: Unit and upward axis of the file, as for `load_strands`.
         backend: As `World`'s.
         seed: Of the starts.
         picture: Where to write the picture, .png.
         progress: Makes something that shows progress.
 
     Raises:
-        FitError: The strands are nowhere near the head.
+        FitError: The strands cannot be compared.
+        GroomError: They do not lie on the head.
         FileError: The file cannot be read.
     """
-    strands = load_strands(target)
+    strands = load_strands(target, **axes)
     if strands.groom is not None:
         groom, scene, goal = _same(strands, style, head if own_head else None, target)
         match, counts = "points", None
@@ -125,29 +130,16 @@ def _other(
     strands: StrandSet, style: Style, head: Head, source: str
 ) -> tuple[Groom, Scene, np.ndarray, np.ndarray]:
     """Return a groom with a file's roots and lengths, a drape, and the strands compared."""
-    points = np.split(strands.points[-1].astype(np.float64), strands.starts[1:])
-    chosen = np.unique(np.linspace(0, len(points) - 1, min(MOST_STRANDS, len(points))).astype(int))
-    kept = [points[i] for i in chosen]
-    lengths = np.array([line_length(line) for line in kept])
-    roots = np.array([line[0] for line in kept])
-    distance, _ = head.signed_distance(roots, body=False)
-    far = float(np.median(np.abs(distance)))
-    if far > head.radius:
-        raise FitError(
-            f"{source}: half of its roots are {far:.3g} m or more from the head; expected strands "
-            "in metres on that head (--head)"
-        )
-    near = np.abs(distance) < head.radius
-    usable = near & (lengths > 1e-3)
-    if not usable.any():
-        raise FitError(f"{source}: no strand at the head is longer than 1 mm, expected some")
-    kept = [line for line, use in zip(kept, usable, strict=True) if use]
-    roots, lengths = roots[usable], lengths[usable]
+    points, counts, _ = strands_on_head(one_frame(strands, -1), head, source=source)
+    chosen = np.linspace(0, len(counts) - 1, min(MOST_STRANDS, len(counts))).astype(int)
+    points, counts = rows_of(points, counts, np.unique(chosen))
+    lines = np.split(points, np.cumsum(counts)[:-1])
+    lengths = np.array([line_length(line) for line in lines])
+    roots = np.array([line[0] for line in lines])
     longest = float(lengths.max())
     begin = style.replace(length=min(longest, 3.0))
-    first = np.array([line[1] - line[0] for line in kept])
+    first = np.array([line[1] - line[0] for line in lines])
     groom = grow(
         begin, head, roots=roots, directions=first, lengths=np.clip(lengths / longest, 0.05, 1.0)
     )
-    goal = np.concatenate(kept)[None]
-    return groom, drape(), goal, np.array([len(line) for line in kept], np.int32)
+    return groom, drape(), points[None], counts.astype(np.int32)

@@ -268,13 +268,19 @@ class Head:
         Args:
             points: In the file's own frame, but in metres and with +Y up [m], shape (n, 3).
         """
+        return np.asarray(points, dtype=np.float64) @ self._turn_beside().T - self.file_offset
+
+    def to_beside_file(self, points: ArrayLike) -> Points:
+        """Return what `beside_file` was given for points in the head's frame [m], shape (n, 3)."""
+        return (np.asarray(points, dtype=np.float64) + self.file_offset) @ self._turn_beside()
+
+    def _turn_beside(self) -> Points:
         turn = self.file_from_head[:3, :3].T
         turn = turn / np.linalg.norm(turn, axis=1, keepdims=True)
         axis = int(np.abs(turn[1]).argmax())
         up = ("-" if turn[1, axis] < 0.0 else "") + "xyz"[axis]
         # Such points have been turned upright, but not yet to where this face looks.
-        turn = turn @ axes_to_head(up, None).T
-        return np.asarray(points, dtype=np.float64) @ turn.T - self.file_offset
+        return turn @ axes_to_head(up, None).T
 
     def scalp_limit(self, directions: ArrayLike) -> Points:
         """Return how far directions from ``center`` are inside the scalp [rad], negative outside.

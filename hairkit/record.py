@@ -44,7 +44,9 @@ def record(
 
     .mp4: a video of every frame. .png: a picture of the last frame. An ending of strands: the
     guides, or the drawn hairs, at every frame, or at the last one where the format holds one only.
-    From an .npz of them ``hairkit simulate`` starts again.
+    From an .npz of them ``hairkit simulate`` starts again. An .npz is in the world's frame, whose
+    origin is the head's at its start; in other files strands lie beside the head's mesh as that is
+    in its own file, in metres and with +Y up.
 
     Args:
         groom: What grows on which head.
@@ -116,7 +118,10 @@ def record(
             for number, _ in enumerate(play()):
                 if motion_file or number == frames - 1:
                     time = number / motion.rate if motion_file else 0.0
-                    add(_points(hair, what), time)
+                    points = _points(hair, what)
+                    if ending != ".npz":
+                        points = groom.head.to_beside_file(points).astype(np.float32)
+                    add(points, time)
     elif ending == ".png":
         for _ in play():
             pass

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import imath
@@ -364,3 +365,15 @@ def test_damaged_files_end_nothing_but_their_reader(tmp_path: Path):
     if (crashed := tmp_path / "crashed.abc").exists():
         with pytest.raises(FileError, match=r"failed on it|never finished|expected an Alembic"):
             alembic.read(crashed)
+
+
+@pytest.mark.parametrize("free", [[0], [10**9, 0], [10**9, 10**9, 0]])
+def test_a_full_disk_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, free: list[int]):
+    """Let the disk be full at the start, and before each frame: an error, and nothing is left."""
+    left = iter(free)
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=next(left)))
+    strands = full_set(2)
+    with pytest.raises(FileError, match=r"a\.abc: could not be written \(disk full\)"):
+        save(tmp_path / "a.abc", strands)
+    assert list(left) == []
+    assert list(tmp_path.iterdir()) == []

@@ -246,8 +246,8 @@ def test_the_command_fits_what_simulate_wrote(
 @pytest.mark.parametrize(
     ("scale", "moved", "message"),
     [
-        (1e-4, 0.0, "no strand at the head is longer than 1 mm"),
-        (1.0, 5.0, "half of its roots are"),
+        (1e-4, 0.0, "no strand is left"),
+        (1.0, 5.0, "half of the roots are"),
     ],
 )
 def test_strands_that_no_head_wears_are_one_line(

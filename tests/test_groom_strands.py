@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import trimesh
 from scenes import Points, ball_head, play, pose, settle, turning, unit
 
 import hairkit as hk
@@ -152,6 +153,20 @@ def test_guides_are_evenly_spaced_along_their_strands():
     np.testing.assert_allclose(step, 0.16 / 16, rtol=1e-6)
 
 
+@pytest.mark.parametrize("fold", [0.5, 2 / 3, 0.8])
+def test_strands_that_fold_onto_themselves_are_guides_all_the_same(fold: float):
+    """Give strands that go out and straight back, of many lengths; no two points may coincide."""
+    strands = []
+    for length in np.linspace(0.02, 0.2, 40):
+        out = unit(UP + length * np.array([1.0, 0.0, 0.0]))
+        ways = np.array([0.0, fold, 2.0 * fold - 1.0])[:, None]
+        strands.append((ball_head().radius + length * ways) * out)
+    groom = made(strands)
+    step = np.linalg.norm(np.diff(groom.points, axis=0), axis=1)
+    inner = np.delete(step, groom.starts[1:] - 1)
+    assert inner.min() > 1e-4
+
+
 def test_guides_stand_for_the_two_halves_of_a_parting():
     """Comb half of the strands each way: no hair may follow a guide of the other half much."""
     rng = np.random.default_rng(5)
@@ -260,6 +275,46 @@ def test_strands_beside_a_mesh_stay_beside_it(tmp_path: Path):
     # Readers make metres and +Y up of it and know nothing of faces: x, z, -y.
     read = 0.01 * in_file[:, [0, 2, 1]] * [1.0, 1.0, -1.0]
     np.testing.assert_allclose(head.beside_file(read), places, atol=1e-12)
+    np.testing.assert_allclose(head.to_beside_file(places), read, atol=1e-12)
+
+
+def test_hair_of_a_mesh_comes_out_where_the_mesh_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    """Simulate and fit the lines of a .glb that lie on a head mesh 1.5 m above its file's origin.
+
+    The head is in centimetres with Z up; the strands that come out begin where those were.
+    """
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HAIRKIT_BACKEND", "cpu")
+    there = np.array([0.2, 1.5, -0.1])
+    ball = trimesh.creation.icosphere(subdivisions=3, radius=100 * ball_head().radius)
+    ball.apply_translation(100 * there[[0, 2, 1]] * [1.0, -1.0, 1.0])
+    ball.export("head.obj")
+    strands = [line + there for line in given(12)]
+    hk.save_strands(as_set(strands), "in.glb")
+    of_head = "--head head.obj --units cm --up z"
+    line = f"simulate in.glb {of_head} --motion still --seconds 0.02"
+    assert cli.run([*shlex.split(line), "--out", "out.ply"]) == 0
+    assert "12 guides" in capsys.readouterr().out
+    found = hk.load_strands("out.ply")
+    roots = np.array([strand[0] for strand in strands])
+    np.testing.assert_allclose(found.points[0][found.starts], roots, atol=1e-4)
+    asked: list[Points] = []
+
+    def stop(goal: Points, groom: Groom, **_: object) -> None:
+        asked.extend((goal[0], groom.roots))
+        raise FitError("enough")
+
+    monkeypatch.setattr("hairkit.fit_file.fit", stop)
+    hk.save_strands(as_set(strands), "in.ply", units="mm", up="z")
+    line = f"fit in.ply {of_head} --strand-units mm --strand-up z -o a.toml"
+    assert cli.run(shlex.split(line)) == 2
+    assert capsys.readouterr().err == "hairkit: enough\n"
+    head = hk.Head.load("head.obj", units="cm", up="z")
+    in_head = head.beside_file(np.concatenate(strands))
+    np.testing.assert_allclose(asked[0], in_head, atol=1e-6)
+    np.testing.assert_allclose(asked[1], head.beside_file(roots), atol=1e-3)
 
 
 def test_impossible_requests_name_what_was_expected():

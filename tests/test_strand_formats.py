@@ -3,6 +3,8 @@
 import json
 import os
 import struct
+import subprocess
+import sys
 import tracemalloc
 import warnings
 from pathlib import Path
@@ -14,7 +16,7 @@ import trimesh
 from gltf_peers import complaints, validator_report
 
 from hairkit import cli
-from hairkit.bench_formats import time_formats
+from hairkit.bench_formats import peak_mb, time_formats
 from hairkit.errors import FileError, FileWarning
 from hairkit.io import cem_hair, gltf_lines, npz, ply, usc_data
 from hairkit.io.strand_set import FIELDS, StrandSet
@@ -124,6 +126,22 @@ def test_frames_are_streamed(tmp_path: Path):
     np.testing.assert_array_equal(back.points[7], like.points[0] + np.float32(7))
     np.testing.assert_array_equal(back.times, np.arange(200) / 24)
     np.testing.assert_array_equal(back.head_pose, poses)
+
+
+def test_a_full_disk_names_the_file_that_was_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Let the disk be full at a later frame of a text scene; the old file must stay."""
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("hairkit.io.usd._write_sample", full)
+    (tmp_path / "a.usda").write_text("old")
+    with pytest.raises(FileError, match=r"^\S*/a\.usda: could not be written \(No space left"):
+        save_strands(made.strands(frames=3, bare=True), tmp_path / "a.usda")
+    assert os.listdir(tmp_path) == ["a.usda"]
+    assert (tmp_path / "a.usda").read_text() == "old"
 
 
 def test_frames_that_were_not_promised_are_refused(tmp_path: Path):
@@ -352,6 +370,77 @@ def test_units_and_axes_of_files_without_any(tmp_path: Path):
         np.testing.assert_allclose(back.widths, strands.widths, rtol=1e-6)
 
 
+@pytest.mark.parametrize("ending", [".usda", ".usdc", ".abc"])
+@pytest.mark.parametrize("units", [None, "m", "cm", "in"])
+def test_units_of_scenes_are_taken_once(tmp_path: Path, ending: str, units: str | None):
+    """Write a scene in a unit, read it with the unit said, and where the file says it, without."""
+    strands = made.strands()
+    path = tmp_path / f"a{ending}"
+    save_strands(strands, path, units=units)
+    # Alembic files do not say it: grooms are taken for centimetres, as they are written.
+    said = [units or "cm"] if ending == ".abc" else [None, units or "m"]
+    said += [None] if units in (None, "cm") else []
+    for one in said:
+        back = load_strands(path, units=one)
+        np.testing.assert_allclose(back.points, strands.points, rtol=1e-6)
+        assert back.widths is not None
+        assert strands.widths is not None
+        np.testing.assert_allclose(back.widths, strands.widths, rtol=1e-6)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FileWarning)
+        other = load_strands(path, units="mm")
+    scale = {None: 0.1 if ending == ".abc" else 0.001, "m": 0.001, "cm": 0.1, "in": 1 / 25.4}
+    np.testing.assert_allclose(other.points, strands.points * scale[units], rtol=1e-6)
+
+
+@pytest.mark.parametrize("ending", [".usda", ".abc"])
+def test_up_of_scenes_is_taken_once(
+    tmp_path: Path, ending: str, capsys: pytest.CaptureFixture[str]
+):
+    """Say which way is up of a scene: in place of what it says itself; none is written so."""
+    strands = made.strands(bare=True)
+    path = tmp_path / f"a{ending}"
+    save_strands(strands, path, up="y")
+    x, y, z = strands.points[0].T
+    up = [{"up": "z"}, {"swizzle": "x,z,-y"}]
+    for options in up:
+        found = load_strands(path, **options).points[0]
+        np.testing.assert_allclose(found, np.stack([x, z, -y], axis=1), rtol=1e-6)
+    if ending == ".usda":
+        text = path.read_text().replace('upAxis = "Y"', 'upAxis = "Z"')
+        path.write_text(text)
+        for options in ({}, *up):
+            found = load_strands(path, **options).points[0]
+            np.testing.assert_allclose(found, np.stack([x, z, -y], axis=1), rtol=1e-6)
+        np.testing.assert_allclose(load_strands(path, up="y").points, strands.points, rtol=1e-6)
+    assert cli.run(["convert", str(path), str(tmp_path / f"b{ending}"), "--out-up", "z"]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert f"up: 'z', expected y in {ending}" in said
+    assert os.listdir(tmp_path) == [f"a{ending}"]
+
+
+@pytest.mark.parametrize("ending", [".usda", ".abc"])
+def test_oddities_of_scenes_are_named(tmp_path: Path, ending: str):
+    """Write a strand of equal points, one that doubles one, and one that folds; read them."""
+    lines = [made.line(4), [(0.2, 0.0, 0.0)] * 3, made.line(3, 0.1), made.line(3, 0.3)]
+    lines[2].insert(1, lines[2][0])
+    lines[3].append(lines[3][1])
+    counts = np.array([len(line) for line in lines])
+    strands = StrandSet(points=made.joined(lines)[None], counts=counts)
+    save_strands(strands, tmp_path / f"a{ending}")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = load_strands(tmp_path / f"a{ending}")
+    np.testing.assert_array_equal(found.counts, [4, 4, 4])
+    said = [str(warning.message).split(": ", 1)[1] for warning in caught]
+    assert said == [
+        "1 of 4 strands dropped: strand 1 (no length)",
+        "1 of 4 strands with equal consecutive points: strand 2",
+        "1 of 4 strands with a fold back onto itself: strand 3",
+    ]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -476,3 +565,17 @@ def test_formats_are_timed():
     assert found[".data"].file_mb * 1e6 == 4 + 50 * (4 + 4 * 12)
     assert all(row.read_ms > 0 and row.write_ms > 0 and row.bytes_ms > 0 for row in results)
     assert found[".hair"].points == 200
+
+
+def test_memory_of_a_process_of_its_own_counts():
+    """Take 60 MB here and 200 MB in another process for a while: both are in the peak."""
+    code = "import time; kept = b'x' * 200_000_000; time.sleep(0.2)"
+    here = peak_mb(lambda: np.ones(60_000_000, np.uint8).sum())
+    if here is None:
+        pytest.skip("the system does not tell")
+    both = peak_mb(
+        lambda: (np.ones(60_000_000, np.uint8), subprocess.run([sys.executable, "-c", code]))
+    )
+    assert both is not None
+    assert 55.0 < here < 100.0
+    assert 255.0 < both < 330.0

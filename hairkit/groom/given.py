@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from hairkit.errors import GroomError
 from hairkit.groom.model import DrawnHairs, Groom
 from hairkit.groom.plan import neighbours_of
-from hairkit.groom.rest import Points, point_counts, unit_rows
+from hairkit.groom.rest import MAX_SEGMENTS, Points, point_counts, unit_rows
 from hairkit.groom.roots import MOST_EXACT, farthest_points, spaced_points
 from hairkit.head import Head
 from hairkit.style import Style
@@ -30,6 +30,9 @@ ROUNDS = 8
 
 _SAMPLE = 20_000
 """Strands that clusters are found among, at least; all of them where there are no more."""
+
+_CLOSE = 0.05
+"""Places along a strand are not nearer to each other than this share of their distance along it."""
 
 _BLOCK = 4_000_000
 """Distances that are worked out at once."""
@@ -81,11 +84,7 @@ def groom_from_lines(
         drawn = np.arange(len(counts)) if len(chosen) < len(counts) else np.zeros(0, np.int64)
     style = _given_style(style, lengths[chosen], bool(len(drawn)))
     guide_counts = point_counts(style, lengths[chosen] / style.length).astype(np.int64)
-    lines = along_strands(
-        *rows_of(points, counts, chosen),
-        np.repeat(1.0 / (guide_counts - 1), guide_counts) * _places(guide_counts),
-        guide_counts,
-    )
+    lines, guide_counts = _evenly(*rows_of(points, counts, chosen), guide_counts)
     start = np.cumsum(guide_counts) - guide_counts
     roots = lines[start]
     _, normals = head.signed_distance(roots, body=False)
@@ -228,6 +227,28 @@ def followed_guides(
     rows = np.pad(rows, ((0, 0), (0, spare)), mode="edge")
     weights = np.pad(weights, ((0, 0), (0, spare)))
     return rows.astype(np.int32), weights.astype(np.float32)
+
+
+def _evenly(
+    points: Points, counts: NDArray[np.int64], wanted: NDArray[np.int64], tries: int = 4
+) -> tuple[Points, NDArray[np.int64]]:
+    """Return places at even distances along strands, strand by strand, and how many each has.
+
+    Where a strand folds back onto itself midway between two places, these lie in one: it gets
+    another number of places.
+    """
+    lines = along_strands(
+        points, counts, np.repeat(1.0 / (wanted - 1), wanted) * _places(wanted), wanted
+    )
+    row = np.repeat(np.arange(len(wanted)), wanted)
+    step = np.linalg.norm(np.diff(lines, axis=0), axis=1)
+    even = (strand_lengths(points, counts) / (wanted - 1))[row[1:]]
+    folded = np.unique(row[1:][(row[1:] == row[:-1]) & (step < _CLOSE * even)])
+    if not len(folded) or not tries:
+        return lines, wanted
+    wanted = wanted.copy()
+    wanted[folded] += np.where(wanted[folded] < MAX_SEGMENTS, 1, -1)
+    return _evenly(points, counts, wanted, tries - 1)
 
 
 def _given_style(style: Style, lengths: Points, drawn: bool) -> Style:

@@ -3,6 +3,7 @@
 Names, types and scopes are those of "Alembic for Grooms", version 1.5, as Epic publishes it.
 """
 
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,6 +28,8 @@ HOLDS += ("ids", "groups", "guides")
 _LIBRARY = "Alembic"
 _HDF5 = b"\x89HDF\r\n\x1a\n"
 _OGAWA = b"Ogawa"
+_ROOM = 1 << 20
+"""Bytes that must be left on the disk for what the library writes beside arrays."""
 
 
 def read(path: Path, *, units: str | None = None) -> StrandSet:
@@ -136,6 +139,12 @@ class _Motion:
         """Let go of the archive, which writes the end of the file."""
         self.schema = None
 
+    def _check_room(self, arrays: list[np.ndarray | None]) -> None:
+        # Where the disk is full when an archive is closed, the library ends the process.
+        size = sum(array.nbytes for array in arrays if array is not None)
+        if shutil.disk_usage(self.beside.parent).free < size + _ROOM:
+            raise FileError(f"{self.path}: could not be written (disk full), expected room")
+
     def _start(self, time: float) -> None:
         from alembic3d import Abc, AbcCoreAbstract
 
@@ -156,9 +165,12 @@ class _Motion:
         else:
             step = float(steps.mean()) if len(steps) else 1 / 24
             kept = AbcCoreAbstract.TimeSampling(step, float(times[0]))
+        like = self.like
+        # Widths are written twice: for everyone, and for Unreal.
+        self._check_room([getattr(like, name) for name in (*HOLDS, "widths") if name != "points"])
         try:
             archive = Abc.OArchive(str(self.beside))
-            self.schema = _define(archive, kept, self.like, self.metres)
+            self.schema = _define(archive, kept, like, self.metres)
         except RuntimeError as error:
             raise FileError(
                 f"{self.path}: could not be written, expected room and permission"
@@ -190,6 +202,7 @@ class _Motion:
         from alembic3d import AbcGeom
 
         # What a sample does not say falls back to other values than the last one's.
+        self._check_room([points])
         positions = imath.V3fArrayFromBuffer(points)
         if self.like.widths is not None and self.schema.getNumSamples() == 0:
             width = AbcGeom.OFloatGeomParamSample(

@@ -24,32 +24,42 @@ _FOLDED = 0.9999
 
 
 def strands_of_file(
-    path: Path, points: np.ndarray, counts: np.ndarray, **fields: np.ndarray | None
+    path: Path,
+    points: np.ndarray,
+    counts: np.ndarray,
+    *,
+    times: np.ndarray | None = None,
+    **fields: np.ndarray | None,
 ) -> StrandSet:
     """Make a set of what a file holds, as far as it is strands.
 
     Dropped, with one warning that names them: strands of no or one point, of points that are not
-    finite (a width or colour neither), and of no length. Kept, with one warning that names them:
-    strands with equal consecutive points, and strands that fold back onto themselves.
+    finite at any time (a width or colour neither), and of no length. Kept, with one warning that
+    names them: strands with equal consecutive points, and strands that fold back onto themselves,
+    in the first frame.
 
     Args:
         path: The file, for messages.
-        points: Positions strand by strand, shape (points, 3), f32.
+        points: Positions strand by strand, shape (points, 3) or (frames, points, 3), f32.
         counts: Points of each strand, shape (strands,), whole numbers.
+        times: Of each frame [s], shape (frames,); None for one frame.
         fields: Other fields of a `StrandSet`, in its shapes.
 
     Raises:
         FileError: The counts do not add up to the points, or no strand is left.
     """
-    check_total(path, counts, len(points))
+    frames = points[None] if points.ndim == 2 else points
+    check_total(path, counts, frames.shape[1])
     counts = counts.astype(np.int32)
     ends = np.cumsum(counts, dtype=np.int64)
-    finite, equal, folded = _look_over(points, ends)
+    finite, equal, folded = _look_over(frames[0], ends)
     drop: dict[int, str] = {}
     for strand in np.flatnonzero(counts < 2).tolist():
         drop[strand] = f"{counts[strand]} point{'' if counts[strand] else 's'}"
-    if not finite:
-        bad = np.asarray(~np.isfinite(points).all(axis=1))
+    for number, frame in enumerate(frames):
+        if finite if number == 0 else np.isfinite(frame).all():
+            continue
+        bad = np.asarray(~np.isfinite(frame).all(axis=1))
         drop |= dict.fromkeys(_strands_with(bad, ends), "not finite")
     for name, value in fields.items():
         if value is None or value.dtype.kind != "f" or np.isfinite(value).all():
@@ -58,7 +68,7 @@ def strands_of_file(
         of_points = FIELDS[name][1][0] == "points"
         for strand in _strands_with(bad, ends) if of_points else np.flatnonzero(bad).tolist():
             drop.setdefault(strand, f"{name} not finite")
-    for strand in _without_length(points, counts, ends, equal):
+    for strand in _without_length(frames[0], counts, ends, equal):
         drop.setdefault(strand, "no length")
     strands = len(counts)
     if drop:
@@ -68,7 +78,7 @@ def strands_of_file(
         keep = np.ones(strands, bool)
         keep[list(drop)] = False
         kept_points = np.repeat(keep, counts)
-        points, counts = points[kept_points], counts[keep]
+        frames, counts = frames[:, kept_points], counts[keep]
         for name, value in fields.items():
             if value is not None:
                 fields[name] = value[kept_points if FIELDS[name][1][0] == "points" else keep]
@@ -77,8 +87,10 @@ def strands_of_file(
         if left:
             _warn(path, f"{len(left)} of {strands} strands with {what}: {_listed(left)}")
     given: dict[str, Any] = {name: value for name, value in fields.items() if value is not None}
+    if times is not None:
+        given["times"] = times
     try:
-        return StrandSet(points=points[None], counts=counts, **given)
+        return StrandSet(points=frames, counts=counts, **given)
     except FileError as error:
         raise FileError(f"{path}: {error}") from error
 

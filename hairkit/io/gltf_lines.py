@@ -5,6 +5,7 @@ where colours are known; and, under names of our own that viewers pass over, ``_
 ``_GROUP``. Any file's LINES and LINE_STRIP primitives are read, in the scene's axes.
 """
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -63,6 +64,22 @@ def read(path: Path) -> StrandSet:
         starts = np.minimum(np.cumsum(counts) - counts, max(len(groups) - 1, 0))
         groups = _whole(path, groups[starts]) if len(groups) else np.zeros(len(counts), np.int32)
     return strands_of_file(path, points, counts, groups=groups, **joined)
+
+
+def holds_strands(path: str | os.PathLike[str]) -> bool:
+    """Return whether a .glb holds lines and no skin: strands, and not hair with bones.
+
+    Raises:
+        FileError: There is no such file, or it is no glTF file.
+    """
+    document = Gltf.read(path)
+    if document.rows("skins"):
+        return False
+    return any(
+        primitive.get("mode") in (_LINES, _STRIP)
+        for mesh in document.rows("meshes")
+        for primitive in mesh.get("primitives", [])
+    )
 
 
 @contextmanager

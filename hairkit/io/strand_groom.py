@@ -81,6 +81,30 @@ def groom_from_strands(
     if strands.widths is not None and len(strands.widths):
         width = float(np.median(strands.widths))
         look = look.replace(hair_width=float(np.clip(width, 1e-5, 0.005))) if width > 0.0 else look
+    points, counts, used = strands_on_head(strands, head, source=source)
+    wanted: int | np.ndarray = guides or (len(counts) if len(counts) <= FEW else GUIDES)
+    if guides is None and strands.guides is not None and strands.guides[used].any():
+        wanted = strands.guides[used]
+    return groom_from_lines(points, counts, head, look, guides=wanted, seed=seed)
+
+
+def strands_on_head(
+    strands: StrandSet, head: Head, *, source: str = "strands"
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return strands in the head's frame, root first, and warn of those that are left out.
+
+    Args:
+        strands: What to take; of a motion the first frame.
+        head: What they grow on, as for `groom_from_strands`.
+        source: What to call the strands in messages.
+
+    Returns:
+        Points [m], shape (points, 3), strand by strand; how many each has, shape (kept strands,);
+        and which of the set's strands these are, shape (strands,), bool.
+
+    Raises:
+        GroomError: The strands do not lie on this head, or none is left.
+    """
     if len(strands.counts) == 0:
         raise GroomError(f"{source}: holds no strands, expected at least one")
     points = _in_head(strands, head, source)
@@ -88,11 +112,7 @@ def groom_from_strands(
     points, used = _upright(points, counts, head, source)
     if not used.any():
         raise GroomError(f"{source}: no strand is left, expected one that grows on {head.name}")
-    points, counts = rows_of(points, counts, np.flatnonzero(used))
-    wanted: int | np.ndarray = guides or (len(counts) if len(counts) <= FEW else GUIDES)
-    if guides is None and strands.guides is not None and strands.guides[used].any():
-        wanted = strands.guides[used]
-    return groom_from_lines(points, counts, head, look, guides=wanted, seed=seed)
+    return *rows_of(points, counts, np.flatnonzero(used)), used
 
 
 @dataclass(frozen=True)

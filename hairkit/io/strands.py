@@ -41,10 +41,13 @@ class Format:
     """Whether a file says, or the format fixes, what its unit is."""
 
     takes_units: bool = False
-    """Whether its module converts units itself, since the file names them; its up is +Y then."""
+    """Whether its module converts units itself; such files are written with +Y up."""
+
+    has_up: bool = False
+    """Whether a file says which axis is up, so that its module turns what it reads."""
 
 
-_USD = Format(module="usd", extra="usd", motion=True, has_units=True, takes_units=True)
+_USD = Format(module="usd", extra="usd", motion=True, has_units=True, takes_units=True, has_up=True)
 
 FORMATS = {
     ".npz": Format(module="npz", motion=True, has_units=True),
@@ -57,9 +60,7 @@ FORMATS = {
     ".usd": _USD,
     ".usda": _USD,
     ".usdc": _USD,
-    ".abc": Format(
-        module="alembic", extra="alembic", motion=True, has_units=True, takes_units=True
-    ),
+    ".abc": Format(module="alembic", extra="alembic", motion=True, takes_units=True),
 }
 """Every format by its ending."""
 
@@ -105,7 +106,9 @@ def load_strands(
         )
     known = FORMATS[ending]
     matrix = to_metres(None if known.takes_units else units, up, swizzle)
-    options = {"units": units} if known.takes_units else {}
+    options: dict[str, Any] = {"units": units} if known.takes_units else {}
+    if known.has_up and (up is not None or swizzle is not None):
+        options["upright"] = False
     # Whatever a file's numbers become on the way: what is not finite is found in the end.
     with _extra(source, known), np.errstate(all="ignore"):
         strands = _module(known).read(source, **options)
@@ -195,8 +198,9 @@ def open_strands(
             f"--frame), or a format that moves: {', '.join(MOVING)}"
         )
     if known.takes_units:
-        if up is not None:
-            raise FileError(f"{target}: up {up!r}, but such a file says that its up is y")
+        if up not in (None, "y"):
+            raise FileError(f"{target}: up: {up!r}, expected y in {target.suffix.lower()}")
+        up = None
         options |= {} if units is None else {"units": units}
         units = None
     matrix = to_metres(units, up)
@@ -214,7 +218,11 @@ def open_strands(
         lost(target, [name for name in there if name not in {*held, "times"}], target.suffix)
     if head_pose is not None and held is not None and "head_pose" in held:
         options["head_pose"] = head_pose
-    with written_beside(target) as beside, ExitStack() as opened:
+    with (
+        written_beside(target) as beside,
+        _named(target, beside, others=False),
+        ExitStack() as opened,
+    ):
         with _extra(target, known), _named(target, beside):
             write = opened.enter_context(module.writer(beside, like, frames, **options))
 
@@ -272,10 +280,12 @@ def _extra(path: Path, known: Format) -> Iterator[None]:
 
 
 @contextmanager
-def _named(target: Path, beside: Path) -> Iterator[None]:
-    """Let errors name the file that was asked for."""
+def _named(target: Path, beside: Path, *, others: bool = True) -> Iterator[None]:
+    """Let errors name the file that was asked for: all, or those that name the one beside it."""
     try:
         yield
     except FileError as error:
+        if not others and not str(error).startswith(f"{beside}: "):
+            raise
         reason = str(error).removeprefix(f"{beside}: ").removeprefix(f"{target}: ")
         raise FileError(f"{target}: {reason}") from error

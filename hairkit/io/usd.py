@@ -40,7 +40,7 @@ _SLOT = "0: [(16777216, 16777216, 16777216)],"
 """A sample as the library writes it, in whose place a text layer gets all of them."""
 
 
-def read(path: Path, *, units: str | None = None) -> StrandSet:
+def read(path: Path, *, units: str | None = None, upright: bool = True) -> StrandSet:
     """Read all visible strands of an OpenUSD file: metres, +Y up, world frame.
 
     Read are `UsdGeomBasisCurves`, several prims put together, with the transforms above them at
@@ -58,6 +58,7 @@ def read(path: Path, *, units: str | None = None) -> StrandSet:
     Args:
         path: The file.
         units: One of `hairkit.head.UNITS` in place of what the file says.
+        upright: Whether to turn what has another axis up than +Y, or leave it as the file has it.
 
     Raises:
         FileError: The library is not installed; or the file is no OpenUSD layer, refers to
@@ -80,6 +81,7 @@ def read(path: Path, *, units: str | None = None) -> StrandSet:
         library=_LIBRARY,
         memory=_TEXT_MEMORY if text else 12,
         scale=scale,
+        upright=upright,
     )
 
 

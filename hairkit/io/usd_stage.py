@@ -52,12 +52,13 @@ _NUMBERS = {
 _ROOT_UV = ("groom_root_uv", "st", "root_uv", "rootUV", "uv")
 
 
-def read(path: Path, *, scale: float | None = None) -> Found:
+def read(path: Path, *, scale: float | None = None, upright: bool = True) -> Found:
     """Read every visible `UsdGeomBasisCurves` of a file.
 
     Args:
         path: The file.
         scale: Metres in one of its units, in place of what it says.
+        upright: Whether to turn it as its upAxis has it.
 
     Raises:
         FileError: It is not OpenUSD, refers to something outside its folder, or has no strands.
@@ -65,7 +66,7 @@ def read(path: Path, *, scale: float | None = None) -> Found:
     try:
         layers = _own_layers(path)
         stage = Usd.Stage.Open(layers[0], Usd.Stage.LoadAll)
-        return _read_stage(stage, path, scale)
+        return _read_stage(stage, path, _to_metres(stage, scale, upright))
     except FileError:
         raise
     except (Tf.ErrorException, RuntimeError, TypeError, ValueError) as error:
@@ -116,12 +117,11 @@ def _inside(asset: str, beside: Path, folder: Path) -> Path:
     return file
 
 
-def _read_stage(stage: Any, path: Path, scale: float | None) -> Found:
+def _read_stage(stage: Any, path: Path, to_metres: np.ndarray) -> Found:
     warnings: list[str] = []
     prims = _curves(stage, warnings)
     codes = _time_codes(prims)
     times = [Usd.TimeCode(code) for code in codes] or [Usd.TimeCode.Default()]
-    to_metres = _to_metres(stage, scale)
     cache = UsdGeom.XformCache(times[0])
     pieces: list[Piece] = []
     kept: list[Any] = []
@@ -196,7 +196,7 @@ def _time_codes(prims: list[Any]) -> list[float]:
     return sorted(codes)
 
 
-def _to_metres(stage: Any, scale: float | None) -> np.ndarray:
+def _to_metres(stage: Any, scale: float | None, upright: bool) -> np.ndarray:
     scale = float(UsdGeom.GetStageMetersPerUnit(stage)) if scale is None else scale
     if not (np.isfinite(scale) and scale > 0.0):
         raise FileError(f"metersPerUnit is {scale}, expected a number above 0")
@@ -204,7 +204,7 @@ def _to_metres(stage: Any, scale: float | None) -> np.ndarray:
     if up not in _UP:
         raise FileError(f"upAxis is {up!r}, expected Y or Z")
     matrix = np.eye(4)
-    matrix[:3, :3] = _UP[up] * scale
+    matrix[:3, :3] = (_UP[up] if upright else np.eye(3)) * scale
     return matrix
 
 
